@@ -1,0 +1,6 @@
+# fails: BLOCKS_ROUNDED_UP
+def budget(block_M, block_N, block_K, bits, num_stages, shared_per_sm_bytes):
+    stage = -(-block_M * block_K * bits // 8) + -(-block_K * block_N * bits // 8)
+    total = stage * max(num_stages, 1)
+    blocks = -(-shared_per_sm_bytes // total)
+    return stage, total, blocks

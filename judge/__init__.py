@@ -1,0 +1,1 @@
+"""The judge: grades an exercise without ever importing what the student wrote."""

@@ -1,0 +1,89 @@
+"""Finds exercises and reads submissions. Hides the folder layout and what counts as a file.
+
+exercises/NN_name/: task.md, starter.py, solution.py, checks.py (the judge's own), mutants/ (wrong
+solutions, each with its code on the first line) and accepted/ (other right ones).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from judge.checks import Quiz
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "exercises"
+MAX_SOURCE = 256 << 10
+EXPECTED = re.compile(r"# fails: ([A-Z0-9_]+)")
+
+
+class UsageError(Exception):
+    """The command names something that is not there or cannot be graded (exit code 2)."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise: its folder and what its checks.py declares as EXERCISE."""
+
+    id: str
+    folder: Path
+    quiz: Quiz
+
+    @property
+    def solution(self) -> Path:
+        return self.folder / "solution.py"
+
+    @property
+    def starter(self) -> Path:
+        return self.folder / "starter.py"
+
+    def mutants(self) -> list[tuple[Path, str]]:
+        """Wrong solutions with the code that each must fail with."""
+        found: list[tuple[Path, str]] = []
+        for path in sorted((self.folder / "mutants").glob("*.py")):
+            match = EXPECTED.match(path.read_text("utf-8"))
+            if match is None:
+                raise UsageError(f"{path}: the first line is no '# fails: CODE'")
+            found.append((path, match.group(1)))
+        return found
+
+    def accepted(self) -> list[Path]:
+        """Right solutions that differ from the shipped one."""
+        return sorted((self.folder / "accepted").glob("*.py"))
+
+
+def exercise_ids() -> list[str]:
+    """Names of all exercises, in order."""
+    return sorted(p.parent.name for p in FOLDER.glob("*/checks.py"))
+
+
+def load_exercise(name: str) -> Exercise:
+    """The exercise of that name, or of that number ("01")."""
+    matches = [i for i in exercise_ids() if i == name or i.split("_")[0] == name]
+    if len(matches) != 1:
+        raise UsageError(f"no exercise {name!r}; there are: {', '.join(exercise_ids())}")
+    folder = FOLDER / matches[0]
+    spec = importlib.util.spec_from_file_location(f"checks_of_{matches[0]}", folder / "checks.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return Exercise(matches[0], folder, module.EXERCISE)
+
+
+def read_submission(path: Path) -> str:
+    """The text of a student's file; refuses links, devices, huge and undecodable files."""
+    try:
+        state = path.lstat()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
+    if not stat.S_ISREG(state.st_mode):
+        raise UsageError(f"{path} is no regular file")
+    if state.st_size > MAX_SOURCE:
+        raise UsageError(f"{path} has {state.st_size} bytes, the limit is {MAX_SOURCE}")
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no UTF-8 text") from error

@@ -1,0 +1,208 @@
+"""What the worker's process gives up before it runs a student's code.
+
+Runs inside the worker. Hides rlimits, the network namespace, Landlock and seccomp; says which of
+them took hold, so that the judge can call a partial sandbox partial. None of it needs root.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import resource
+import struct
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+NO_NEW_PRIVS, SET_SECCOMP, SECCOMP_FILTER = 38, 22, 2
+CLONE_NEWUSER, CLONE_NEWNET, CLONE_THREAD = 0x10000000, 0x40000000, 0x00010000
+EPERM, ENOSYS = 1, 38
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds of CPU, bytes of address space, bytes of one file, open files."""
+
+    cpu_seconds: int = 30
+    memory_bytes: int = 1 << 30
+    file_bytes: int = 1 << 20
+    open_files: int = 64
+
+
+def lock_down(limits: Limits, readable: Sequence[str] = ()) -> dict[str, str]:
+    """Give up everything that a pure function does not need; {part: how}, "" where it failed.
+
+    Nothing can be written; the Python installation and `readable` can be read. The order matters:
+    the namespace needs rights that the later steps take away.
+    """
+    libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+    return {
+        "limits": _set_limits(limits),
+        "network": _leave_network(libc),
+        "files": _restrict_files(libc, [*python_folders(), *readable]),
+        "calls": _filter_calls(libc),
+    }
+
+
+def missing(state: dict[str, str]) -> list[str]:
+    """The parts of the sandbox that are not in force; seccomp also keeps the network out."""
+    parts = [part for part in ("limits", "files", "calls") if not state.get(part)]
+    if not state.get("network") and not state.get("calls"):
+        parts.append("network")
+    return parts
+
+
+def _set_limits(limits: Limits) -> str:
+    wanted = {
+        resource.RLIMIT_CPU: limits.cpu_seconds,
+        resource.RLIMIT_AS: limits.memory_bytes,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_CORE: 0,
+    }
+    try:
+        for kind, value in wanted.items():
+            hard = resource.getrlimit(kind)[1]
+            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(kind, (value, value))
+    except (OSError, ValueError):
+        return ""
+    return "rlimits"
+
+
+def _leave_network(libc: ctypes.CDLL | None) -> str:
+    """An empty network namespace, alone as root or inside a user namespace."""
+    if libc is None:
+        return ""
+    for flags in (CLONE_NEWNET, CLONE_NEWNET | CLONE_NEWUSER):
+        if libc.unshare(flags) == 0:
+            return "namespace"
+    return ""
+
+
+# -- files: Landlock (Documentation/userspace-api/landlock.rst; one number on every machine) ------
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+READ_FILE, READ_DIR = 1 << 2, 1 << 3
+# How many file rights each version of the interface knows, so that all of them are denied.
+FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
+LATEST_FILE_RIGHTS = 16
+
+
+def python_folders() -> list[str]:
+    """Folders that Python itself reads from: libraries of the environment and of its base."""
+    prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
+    folders = {os.path.join(prefix, lib) for prefix in prefixes for lib in ("lib", "lib64")}
+    folders |= {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"}
+    folders |= {"/dev/null", "/dev/urandom", "/usr/share/zoneinfo"}
+    folders |= {path for path in sys.path if path and ("site-packages" in path or "lib" in path)}
+    return sorted(folders)
+
+
+def _restrict_files(libc: ctypes.CDLL | None, readable: Iterable[str]) -> str:
+    """Deny all files except reading what is listed; also TCP and signals where known."""
+    if libc is None:
+        return ""
+    version = libc.syscall(CREATE_RULESET, None, 0, 1)
+    if version < 1 or libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        return ""
+    rights = (1 << FILE_RIGHTS.get(version, LATEST_FILE_RIGHTS)) - 1
+    network = 0b11 if version >= 4 else 0
+    scopes = 0b11 if version >= 6 else 0
+    attributes = struct.pack("QQQ", rights, network, scopes)
+    size = 24 if version >= 6 else 16 if version >= 4 else 8
+    rules = libc.syscall(CREATE_RULESET, attributes, ctypes.c_size_t(size), 0)
+    if rules < 0:
+        return ""
+    try:
+        for path in readable:
+            _allow_reading(libc, rules, path)
+        done = libc.syscall(RESTRICT_SELF, rules, 0) == 0
+    finally:
+        os.close(rules)
+    return f"landlock {version}" if done else ""
+
+
+def _allow_reading(libc: ctypes.CDLL, rules: int, path: str) -> None:
+    try:
+        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return  # a folder that this system does not have
+    try:
+        rights = READ_FILE | READ_DIR if Path(path).is_dir() else READ_FILE
+        libc.syscall(ADD_RULE, rules, 1, struct.pack("=Qi", rights, handle), 0)
+    finally:
+        os.close(handle)
+
+
+# -- calls: seccomp -------------------------------------------------------------------------------
+
+# Numbers of the calls that a pure function has no use for, on each machine.
+# fmt: off
+X86_64 = {
+    "socket": 41, "fork": 57, "vfork": 58, "execve": 59, "kill": 62, "ptrace": 101,
+    "rt_sigqueueinfo": 129, "pivot_root": 155, "chroot": 161, "mount": 165, "umount2": 166,
+    "swapon": 167, "reboot": 169, "init_module": 175, "delete_module": 176, "tkill": 200,
+    "add_key": 248, "request_key": 249, "keyctl": 250, "unshare": 272, "rt_tgsigqueueinfo": 297,
+    "perf_event_open": 298, "open_by_handle_at": 304, "setns": 308, "process_vm_readv": 310,
+    "process_vm_writev": 311, "finit_module": 313, "bpf": 321, "execveat": 322,
+    "userfaultfd": 323, "pidfd_send_signal": 424, "io_uring_setup": 425, "pidfd_open": 434,
+}
+AARCH64 = {
+    "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "unshare": 97, "init_module": 105,
+    "delete_module": 106, "ptrace": 117, "kill": 129, "tkill": 130, "rt_sigqueueinfo": 138,
+    "reboot": 142, "socket": 198, "add_key": 217, "request_key": 218, "keyctl": 219,
+    "execve": 221, "swapon": 224, "rt_tgsigqueueinfo": 240, "perf_event_open": 241,
+    "open_by_handle_at": 265, "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271,
+    "finit_module": 273, "bpf": 280, "execveat": 281, "userfaultfd": 282,
+    "pidfd_send_signal": 424, "io_uring_setup": 425, "pidfd_open": 434,
+}
+# fmt: on
+# machine: (audit architecture, number of clone, denied calls)
+MACHINES = {"x86_64": (0xC000003E, 56, X86_64), "aarch64": (0xC00000B7, 220, AARCH64)}
+CLONE3, X32_BIT = 435, 0x40000000
+LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+ALLOW, FAIL, KILL = 0x7FFF0000, 0x00050000, 0x80000000
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+
+def filter_program(audit: int, clone: int, denied: Iterable[int]) -> bytes:
+    """The filter: threads may start, processes may not; denied calls fail with EPERM.
+
+    clone3 hides its flags behind a pointer, so it "does not exist" and libc falls back to clone.
+    """
+    ops = [
+        (LOAD, 0, 0, 4),  # architecture
+        (EQUAL, 1, 0, audit),
+        (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, 0),  # number of the call
+        (AT_LEAST, 0, 1, X32_BIT),
+        (RETURN, 0, 0, FAIL | ENOSYS),
+        (EQUAL, 0, 1, CLONE3),
+        (RETURN, 0, 0, FAIL | ENOSYS),
+        (EQUAL, 0, 4, clone),
+        (LOAD, 0, 0, 16),  # low word of the first argument: the flags
+        (ANY_BIT, 0, 1, CLONE_THREAD),
+        (RETURN, 0, 0, ALLOW),
+        (RETURN, 0, 0, FAIL | EPERM),
+    ]
+    for number in denied:
+        ops += [(EQUAL, 0, 1, number), (RETURN, 0, 0, FAIL | EPERM)]
+    ops.append((RETURN, 0, 0, ALLOW))
+    return b"".join(struct.pack("HBBI", *op) for op in ops)
+
+
+def _filter_calls(libc: ctypes.CDLL | None) -> str:
+    machine = MACHINES.get(platform.machine())
+    if libc is None or machine is None or libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        return ""
+    audit, clone, denied = machine
+    code = filter_program(audit, clone, denied.values())
+    program = _Program(len(code) // 8, code)
+    done = libc.prctl(SET_SECCOMP, SECCOMP_FILTER, ctypes.byref(program), 0, 0) == 0
+    return "seccomp" if done else ""

@@ -1,0 +1,241 @@
+"""The judge's side of a worker: starts it, asks it with a deadline, and ends it for certain.
+
+Everything that comes back is untrusted text. Hides the pipes, the nonces that tell an answer from
+something written ahead of its question, and the restart after a hang.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from judge.sandbox import Limits
+
+WORKER = Path(__file__).resolve().parent / "worker.py"
+MAX_LINE = 64 << 10
+MAX_RESTARTS = 3
+
+Kind = Literal["value", "raised", "timeout", "died", "malformed", "no entry", "not run"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of one question. `error` describes an exception: type, text, line."""
+
+    kind: Kind
+    value: Any = None
+    error: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Wall seconds for starting up, loading the student's file, and one question."""
+
+    start: float = 20.0
+    load: float = 10.0
+    call: float = 2.0
+    limits: Limits = field(default_factory=Limits)
+
+
+class _Lost(Exception):
+    """The worker gave no usable answer; `kind` says why."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(kind)
+        self.kind: Kind = kind
+
+
+class Session:
+    """A student's program, asked one question after another.
+
+    A hang or a crash loses its own question; the worker is started anew for the next, at most
+    MAX_RESTARTS times. `flags` names what an honest program never does.
+    """
+
+    def __init__(self, source: str, entry: str, budget: Budget | None = None) -> None:
+        self.budget = budget or Budget()
+        self.flags: list[str] = []
+        self.sandbox: dict[str, str] = {}
+        self._source, self._entry = source, entry
+        self._process: subprocess.Popen[bytes] | None = None
+        self._buffer = b""
+        self._restarts = 0
+        self._folder = tempfile.mkdtemp(prefix="judge-")
+        self._output = os.path.join(self._folder, "output")
+        self._visible = 0
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def load(self) -> Answer:
+        """Start a worker and run the student's file in it; kind "value" when that went well."""
+        try:
+            self._start()
+            answer = self._ask({"op": "load", "source": self._source, "entry": self._entry},
+                               self.budget.load)  # fmt: skip
+        except _Lost as lost:
+            return self._lose(lost)
+        if answer.kind == "value" and not answer.value:
+            return Answer("no entry")
+        return answer
+
+    def call(self, args: dict[str, Any]) -> Answer:
+        """One question. Loads the file again when the last question cost the worker its life."""
+        if self.tampered:
+            return Answer("not run")
+        if self._process is None:
+            if self._restarts >= MAX_RESTARTS:
+                return Answer("not run")
+            self._restarts += 1
+            loaded = self.load()
+            if loaded.kind != "value":
+                return loaded
+        try:
+            return self._ask({"op": "call", "args": args}, self.budget.call)
+        except _Lost as lost:
+            return self._lose(lost)
+
+    @property
+    def tampered(self) -> bool:
+        """Whether something was written to the result channel that was not asked for."""
+        return "channel_tampered" in self.flags
+
+    def finish(self) -> None:
+        """Close the pipe and look once more for what nobody asked for."""
+        self._stop(read_rest=True)
+
+    def show_output_until_now(self) -> None:
+        """What was printed so far may be shown. Later prints could tell hidden questions."""
+        self._visible = os.path.getsize(self._output) if os.path.exists(self._output) else 0
+
+    def output(self) -> str:
+        """The student's prints that may be shown, at most the last 2,000 characters."""
+        if not self._visible:
+            return ""
+        with open(self._output, "rb") as stream:
+            return stream.read(self._visible)[-2000:].decode("utf-8", "replace")
+
+    # -- the process ------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        requests_in, requests_out = os.pipe()
+        results_in, results_out = os.pipe()
+        with open(self._output, "ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-B", str(WORKER), str(requests_in), str(results_out),
+                 json.dumps(asdict(self.budget.limits))],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output, env={}, cwd="/",
+                pass_fds=(requests_in, results_out), start_new_session=True,
+            )  # fmt: skip
+        os.close(requests_in)
+        os.close(results_out)
+        self._pipes = (requests_out, results_in)
+        self._buffer = b""
+        ready = self._read(time.monotonic() + self.budget.start)
+        self.sandbox = cast("dict[str, str]", ready.get("sandbox", {}))
+
+    def _stop(self, *, read_rest: bool = False) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        os.close(self._pipes[0])
+        try:
+            if read_rest and not self.tampered and self._rest(time.monotonic() + 1.0):
+                self.flags.append("channel_tampered")
+        finally:
+            os.close(self._pipes[1])
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _lose(self, lost: _Lost) -> Answer:
+        flag = {"malformed": "channel_tampered", "died": "worker_exit"}.get(lost.kind)
+        if flag and flag not in self.flags:
+            self.flags.append(flag)
+        self._stop()
+        return Answer(lost.kind)
+
+    # -- the protocol: one line out, one line back ------------------------------------------------
+
+    def _ask(self, request: dict[str, Any], seconds: float) -> Answer:
+        if self._buffer or self._readable(0.0):
+            # Written since the last answer, though nobody asked; or the end of the pipe.
+            unasked = self._buffer or os.read(self._pipes[1], MAX_LINE)
+            raise _Lost("malformed" if unasked else "died")
+        nonce = secrets.token_hex(16)
+        try:
+            self._send(request, nonce)
+        except BrokenPipeError:
+            raise _Lost("died") from None
+        reply = self._read(time.monotonic() + seconds)
+        if reply.get("nonce") != nonce:
+            raise _Lost("malformed")
+        return _answer(reply)
+
+    def _send(self, request: dict[str, Any], nonce: str) -> None:
+        data = (json.dumps({**request, "nonce": nonce}) + "\n").encode()
+        while data:
+            data = data[os.write(self._pipes[0], data) :]
+
+    def _readable(self, seconds: float) -> bool:
+        return bool(select.select([self._pipes[1]], [], [], max(seconds, 0.0))[0])
+
+    def _read(self, deadline: float) -> dict[str, Any]:
+        while b"\n" not in self._buffer:
+            if not self._readable(deadline - time.monotonic()):
+                raise _Lost("timeout")
+            data = os.read(self._pipes[1], MAX_LINE)
+            if not data:
+                raise _Lost("malformed" if self._buffer else "died")
+            self._buffer += data
+            if len(self._buffer) > MAX_LINE:
+                raise _Lost("malformed")
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return _parse(line)
+
+    def _rest(self, deadline: float) -> bytes:
+        """What is still in the pipe; waits for its end, at most until the deadline."""
+        rest = self._buffer
+        while not rest and self._readable(deadline - time.monotonic()):
+            data = os.read(self._pipes[1], MAX_LINE)
+            if not data:
+                break
+            rest += data
+        return rest
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        raise _Lost("malformed") from None
+    if not isinstance(message, dict):
+        raise _Lost("malformed")
+    return cast("dict[str, Any]", message)
+
+
+def _answer(reply: dict[str, Any]) -> Answer:
+    if reply.get("op") == "loaded":
+        return Answer("value", bool(reply.get("callable")))
+    if reply.get("op") == "value" and "value" in reply:
+        return Answer("value", reply["value"])
+    error = reply.get("error")
+    if reply.get("op") == "raised" and isinstance(error, dict):
+        return Answer("raised", error=cast("dict[str, Any]", error))
+    raise _Lost("malformed")

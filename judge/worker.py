@@ -1,0 +1,110 @@
+"""The process in which a student's code runs: told one thing at a time, answers in plain data.
+
+Started by `session.py` with two pipes. It locks itself down first. It knows no right answer and
+no case before it is asked, so nothing that the code does to this process can earn a point.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import operator
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+REPOSITORY = str(Path(__file__).resolve().parent.parent)
+sys.path.insert(0, REPOSITORY)
+from judge.sandbox import Limits, lock_down  # noqa: E402
+
+FILE = "solution.py"
+MAX_DEPTH, MAX_TEXT, MAX_BITS = 4, 300, 256
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """`value` as JSON data; what is none becomes {"unsupported": type name}."""
+    if value is None or type(value) in (bool, str, float):
+        return value
+    if depth < MAX_DEPTH and isinstance(value, dict):
+        items = cast("dict[Any, Any]", value)
+        return {str(key): plain(item, depth + 1) for key, item in items.items()}
+    if depth < MAX_DEPTH and isinstance(value, list | tuple):
+        return [plain(item, depth + 1) for item in cast("list[Any]", value)]
+    try:
+        number = operator.index(value)  # Python's and numpy's integers alike
+    except TypeError:
+        return {"unsupported": type(value).__name__}
+    return number if number.bit_length() <= MAX_BITS else {"unsupported": "huge int"}
+
+
+def describe(error: BaseException) -> dict[str, Any]:
+    """An exception as data: type, text, and the last line of the student's file in its trace."""
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == FILE]
+    if isinstance(error, SyntaxError) and error.filename == FILE:
+        lines.append(error.lineno)
+    kinds = [kind.__name__ for kind in type(error).__mro__]
+    return {
+        "type": kinds[0],
+        "not_implemented": "NotImplementedError" in kinds,
+        "text": str(error)[:MAX_TEXT],
+        "line": lines[-1] if lines else None,
+    }
+
+
+class Worker:
+    """Answers requests: `load` a source text, `call` its entry function with arguments."""
+
+    def __init__(self, requests: int, results: int) -> None:
+        self._requests = os.fdopen(requests, "r", encoding="utf-8")
+        self._results = results
+        self._entry: Callable[..., Any] | None = None
+
+    def say(self, message: dict[str, Any]) -> None:
+        """Send one line."""
+        data = (json.dumps(message) + "\n").encode()
+        while data:
+            data = data[os.write(self._results, data) :]
+
+    def serve(self) -> None:
+        """Answer until the judge closes the pipe."""
+        actions = {"load": self.load, "call": self.call}
+        while line := self._requests.readline():
+            request = json.loads(line)
+            try:
+                answer = actions[request["op"]](request)
+            except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's
+                answer = {"op": "raised", "error": describe(error)}
+            with contextlib.suppress(Exception):  # a full or replaced stdout is the student's
+                sys.stdout.flush()
+            self.say({**answer, "nonce": request["nonce"]})
+
+    def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Run the student's file as a module and find its entry function."""
+        scope: dict[str, Any] = {"__name__": "solution", "__file__": FILE}
+        exec(compile(request["source"], FILE, "exec"), scope)
+        self._entry = scope.get(request["entry"])
+        return {"op": "loaded", "callable": callable(self._entry)}
+
+    def call(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Call the entry function."""
+        if self._entry is None:
+            raise RuntimeError("nothing is loaded")
+        return {"op": "value", "value": plain(self._entry(**request["args"]))}
+
+
+def main() -> None:
+    """Lock down, say so, serve."""
+    requests, results, limits = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
+    sys.path.remove(REPOSITORY)
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    worker = Worker(requests, results)
+    # Before any line of the student's has run, so this report can be trusted.
+    worker.say({"op": "ready", "sandbox": lock_down(Limits(**limits))})
+    worker.serve()
+
+
+if __name__ == "__main__":
+    main()

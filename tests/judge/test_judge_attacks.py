@@ -1,0 +1,103 @@
+"""Programs that try to earn points without the answer, or to harm: none does.
+
+First line of each file: `# expects: CODE [flag or -] [part of the sandbox that it needs]`.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from judge.exercise import UsageError, load_exercise
+from judge.judge import grade
+from judge.report import to_json, to_text, validate
+from judge.session import Budget
+
+ATTACKS = sorted((Path(__file__).parent / "attacks").glob("*.py"))
+LEFT_BEHIND = Path("/tmp/tilelab-judge-attack")
+QUICK = Budget(load=5.0, call=1.0)
+
+
+@pytest.mark.parametrize("path", ATTACKS, ids=lambda p: p.stem)
+def test_attack_gains_nothing(path: Path) -> None:
+    """No point, the expected code and flag, in bounded time, with a report that stays readable."""
+    code, flag, part, *_ = [*path.read_text("utf-8").splitlines()[0].split()[2:], "-", "-"]
+    LEFT_BEHIND.unlink(missing_ok=True)
+    begun = time.monotonic()
+    verdict = grade(load_exercise("01"), path, seed=1, budget=QUICK)
+    if part in verdict.sandbox_missing:
+        assert "sandbox partial" in to_text(verdict)
+        pytest.skip(f"this machine's sandbox is partial: no {part}")
+    assert verdict.points == (0, 64, 64)
+    assert (verdict.status, verdict.outcome.code) == ("fail", code), to_text(verdict)
+    assert flag == "-" or flag in verdict.outcome.flags
+    assert not LEFT_BEHIND.exists()
+    assert time.monotonic() - begun < 60
+    text = to_text(verdict)
+    assert len(text.splitlines()) <= 40
+    assert not validate(to_json(verdict))
+
+
+def _grade_text(tmp_path: Path, text: str):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    return grade(load_exercise("01"), path, seed=1, budget=QUICK)
+
+
+def test_a_hang_loses_its_own_case_only(tmp_path: Path) -> None:
+    """One question that is never answered leaves the other 63 points."""
+    solution = load_exercise("01").solution.read_text("utf-8")
+    trap = (
+        "\n_budget, _asked = budget, []\n\ndef budget(**config):\n    while config['bits'] == 32 "
+    )
+    trap += "and config['num_stages'] == 0: pass\n    return _budget(**config)\n"
+    verdict = _grade_text(tmp_path, solution + trap)
+    hung = [r.id for r in verdict.outcome.results if r.code == "TIMEOUT"]
+    others = [r for r in verdict.outcome.results if r.code not in ("TIMEOUT", "")]
+    assert 1 <= len(hung) <= 3, "draw another seed"
+    assert not others
+    assert verdict.points[0] == 64 - len(hung)
+
+
+def test_hidden_values_stay_hidden(tmp_path: Path) -> None:
+    """What is printed or raised while hidden cases are asked is not shown."""
+    verdict = _grade_text(
+        tmp_path,
+        'print("loaded")\n\ndef budget(**config):\n'
+        "    print(config)\n    raise ValueError(config)\n",
+    )
+    report = to_json(verdict)
+    hidden = [case for case in report["cases"] if case["hidden"]]
+    assert all(case["message"] == "ValueError was raised in line 5" for case in hidden)
+    assert verdict.outcome.output.count("block_M") == 4  # the public cases
+    assert "loaded" in verdict.outcome.output
+
+
+def test_terminal_escapes_are_cleaned(tmp_path: Path) -> None:
+    """Text from the student's side cannot steer the terminal."""
+    verdict = _grade_text(tmp_path, 'raise ValueError("\\x1b[2J\\n\\n all passed")')
+    assert "\x1b" not in to_text(verdict)
+    assert verdict.status == "fail"
+
+
+def test_a_file_that_does_not_parse_names_its_line(tmp_path: Path) -> None:
+    """A syntax error is the student's, with its line."""
+    verdict = _grade_text(tmp_path, "\ndef budget(block_M)\n    return 0\n")
+    assert verdict.outcome.code == "RAISED"
+    assert "SyntaxError was raised in line 2" in verdict.outcome.cause
+
+
+def test_links_and_huge_files_are_refused(tmp_path: Path) -> None:
+    """A submission is a regular file of a sensible size."""
+    exercise = load_exercise("01")
+    link = tmp_path / "link.py"
+    link.symlink_to(exercise.solution)
+    huge = tmp_path / "huge.py"
+    huge.write_bytes(b"#" * (300 << 10))
+    binary = tmp_path / "binary.py"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for path in (link, huge, binary, tmp_path, tmp_path / "absent.py"):
+        with pytest.raises(UsageError):
+            grade(exercise, path)

@@ -1,0 +1,96 @@
+"""The documents keep up with the code: a page for every error code, links that lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ERRORS = ROOT / "docs" / "errors"
+CODE = re.compile(r"\bTL\d{4}\b")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+SECTIONS = ("Cause", "Remedy", "Example")
+
+
+def _codes_in(path: Path) -> set[str]:
+    """The codes in string constants of one file, docstrings aside."""
+    tree = ast.parse(path.read_text("utf-8"), str(path))
+    prose = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and id(node) not in prose:
+            found.update(CODE.findall(node.value))
+    return found
+
+
+def _uses() -> dict[str, list[str]]:
+    """Where each code is used."""
+    uses: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "tilelab").rglob("*.py")):
+        for code in _codes_in(path):
+            uses.setdefault(code, []).append(path.relative_to(ROOT).as_posix())
+    return uses
+
+
+def _page_problems(code: str, text: str) -> list[str]:
+    """What a page lacks: its title, the three parts, an example in a code block."""
+    problems = [] if text.startswith(f"# {code}: ") else [f"no title '# {code}: ...'"]
+    parts = re.split(r"^## (\w+)\n", text, flags=re.MULTILINE)
+    bodies = dict(zip(parts[1::2], parts[2::2], strict=True))
+    problems += [f"no section {name}" for name in SECTIONS if not bodies.get(name, "").strip()]
+    if "```python\n" not in bodies.get("Example", ""):
+        problems.append("the example is no python block")
+    if len(text.splitlines()) > 60:
+        problems.append("longer than a page of 60 lines")
+    return problems
+
+
+def test_every_code_has_a_page() -> None:
+    """A code that the library raises is explained."""
+    missing = {code: files for code, files in _uses().items() if not _page(code).exists()}
+    lines = [f"{code} (used in {', '.join(files)})" for code, files in sorted(missing.items())]
+    assert not missing, "docs/errors lacks a page for " + "; ".join(lines)
+
+
+def test_every_page_has_a_code() -> None:
+    """A page whose code is gone goes too."""
+    stale = sorted({page.stem for page in ERRORS.glob("TL*.md")} - set(_uses()))
+    assert not stale, f"no code in tilelab/ for the pages {stale}"
+
+
+@pytest.mark.parametrize("page", sorted(ERRORS.glob("TL*.md")), ids=lambda p: p.stem)
+def test_page(page: Path) -> None:
+    """Title, cause, remedy, and an example that is Python."""
+    text = page.read_text("utf-8")
+    assert not _page_problems(page.stem, text)
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        ast.parse(block, str(page))
+
+
+def test_index_lists_every_page() -> None:
+    """docs/errors/README.md names each page once."""
+    index = (ERRORS / "README.md").read_text("utf-8")
+    listed = re.findall(r"\[(TL\d{4})\]", index)
+    assert listed == sorted(page.stem for page in ERRORS.glob("TL*.md"))
+
+
+@pytest.mark.parametrize(
+    "page", sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]), ids=lambda p: p.name
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Links and pictures inside the repository exist."""
+    for target in LINK.findall(page.read_text("utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+def _page(code: str) -> Path:
+    return ERRORS / f"{code}.md"

@@ -1,0 +1,48 @@
+"""What the printing functions of one kernel share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilelab.codegen.names import Names
+from tilelab.codegen.preamble import Preamble
+from tilelab.codegen.source import Writer
+from tilelab.errors import TileInternalError
+from tilelab.ir import Buffer, Expr, Node, Var
+from tilelab.ir.rewrite import substitute
+from tilelab.thread.nodes import TensorMap, ThreadKernel
+
+
+@dataclass
+class Context:
+    """State of one kernel while it is written.
+
+    `inlined` maps variables of loops that run once to their value: such a loop leaves no text.
+    """
+
+    kernel: ThreadKernel
+    names: Names
+    preamble: Preamble
+    out: Writer
+    declared: set[int] = field(default_factory=set[int])
+    inlined: dict[Var, Expr] = field(default_factory=dict[Var, Expr])
+
+    def resolve(self, e: Expr) -> Expr:
+        """`e` with the variables of single-iteration loops replaced."""
+        return substitute(e, self.inlined) if self.inlined else e
+
+    def name(self, node: Var | Buffer | TensorMap) -> str:
+        """The name of a variable, buffer or map; TileInternalError when it has none."""
+        name = self.names.of(node)
+        if name is None:
+            raise internal(f"{node.name} is used in kernel {self.kernel.name} and not declared")
+        return name
+
+
+def internal(message: str, node: Node | None = None) -> TileInternalError:
+    """A broken rule of thread IR, found while it was printed."""
+    return TileInternalError(
+        message,
+        loc=getattr(node, "loc", None),
+        hint="this is a bug of tilelab: please report it with the program",
+    )

@@ -1,0 +1,46 @@
+"""emit(): a lowered program as one CUDA C++ file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilelab.codegen.context import Context
+from tilelab.codegen.kernel import kernel
+from tilelab.codegen.names import Names, identifier
+from tilelab.codegen.preamble import Preamble
+from tilelab.codegen.source import CudaSource, KernelSpan, LineLink, Writer
+from tilelab.thread.nodes import Program
+
+
+def emit(program: Program) -> CudaSource:
+    """CUDA C++ of every kernel of `program`, with the map from its lines to nodes and Python.
+
+    The text needs no header but CUDA's number formats. A kernel whose name C++ does not allow
+    gets another, so take the names from the result.
+    """
+    preamble, out, global_names = Preamble(), Writer(), Names()
+    spans: list[KernelSpan] = []
+    for k in program.kernels:
+        wish = identifier(k.name)
+        name = global_names.reserve(f"{wish}_kernel" if wish == "main" else wish)
+        if spans:
+            out.line("")
+        first = len(out.lines) + 1
+        kernel(Context(k, Names({name}), preamble, out), name)
+        spans.append(KernelSpan(name, first, len(out.lines)))
+    return _joined(preamble, out, spans)
+
+
+def _joined(preamble: Preamble, out: Writer, spans: list[KernelSpan]) -> CudaSource:
+    head = preamble.lines("\n".join(out.lines))
+    shift = len(head)
+    links = tuple(replace(k, line=k.line + shift) for k in out.links)
+    kernels = tuple(KernelSpan(s.name, s.first + shift, s.last + shift) for s in spans)
+    return CudaSource("\n".join([*head, *out.lines]) + "\n", _unique(links), kernels)
+
+
+def _unique(links: tuple[LineLink, ...]) -> tuple[LineLink, ...]:
+    seen: dict[tuple[int, int], LineLink] = {}
+    for link in links:
+        seen.setdefault((link.line, id(link.node)), link)
+    return tuple(seen.values())

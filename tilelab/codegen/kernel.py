@@ -1,0 +1,152 @@
+"""One `__global__` function: its signature, the head that places its buffers, its body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilelab.codegen.access import is_register
+from tilelab.codegen.context import Context
+from tilelab.codegen.source import WIDTH
+from tilelab.codegen.stmt import statements
+from tilelab.codegen.values import type_name
+from tilelab.dtypes import UINT64, DType
+from tilelab.ir import Buffer, Node, Scope, Store, Var, walk
+from tilelab.thread.nodes import Invoke, Ref, SharedSlot, TensorMap, ThreadKernel, VectorCopy
+
+DYNAMIC = "buf_dyn_shmem"
+_WRITES = frozenset({"writes", "updates"})
+
+
+def kernel(ctx: Context, name: str) -> None:
+    """Write the kernel `ctx.kernel` under the name `name`."""
+    k, out = ctx.kernel, ctx.out
+    bounds = f"{k.num_threads}, {k.min_blocks}"
+    out.line(f'extern "C" __global__ void __launch_bounds__({bounds})', k, k.loc)
+    _signature(ctx, name)
+    with out.indented():
+        _shared(ctx)
+        _locals(ctx)
+        _indices(ctx)
+        statements(k.body, ctx)
+    out.line("}")
+
+
+def _type(dtype: DType, ctx: Context) -> str:
+    ctx.preamble.use_type(dtype)
+    return type_name(dtype)
+
+
+# ---- signature ----------------------------------------------------------------------------------
+
+
+def _signature(ctx: Context, name: str) -> None:
+    """Parameters packed into lines, aligned after the opening parenthesis."""
+    line, nodes = f"{name}(", list[Node]()
+    params = list(_parameters(ctx))
+    for number, (text, node) in enumerate(params):
+        closing = ") {" if number == len(params) - 1 else ","
+        if nodes and len(line) + len(text) + len(closing) + 1 > WIDTH:
+            _signature_line(line, nodes, ctx)
+            line, nodes = " " * len(name), []
+        line += (" " if nodes or number else "") + text + closing
+        nodes.append(node)
+    _signature_line(line if params else f"{line}) {{", nodes, ctx)
+
+
+def _signature_line(line: str, nodes: list[Node], ctx: Context) -> None:
+    ctx.out.line(line)
+    for node in nodes:
+        ctx.out.link(node, getattr(node, "loc", None))
+
+
+def _parameters(ctx: Context) -> Iterator[tuple[str, Node]]:
+    k = ctx.kernel
+    written = written_tensors(k)
+    for tensor_map in k.maps:
+        name = ctx.names.declare(tensor_map, tensor_map.name)
+        yield f"const __grid_constant__ TensorMap {name}", tensor_map
+    for tensor in k.tensors:
+        const = "" if id(tensor) in written else "const "
+        name = ctx.names.declare(tensor, tensor.name)
+        yield f"{const}{_type(tensor.dtype, ctx)}* __restrict__ {name}", tensor
+    for scalar in k.scalars:
+        name = ctx.names.declare(scalar, scalar.name)
+        yield f"{_type(scalar.dtype, ctx)} {name}", scalar
+
+
+def written_tensors(k: ThreadKernel) -> set[int]:
+    """Identities of the buffers that the kernel writes, by stores, instructions or TMA."""
+    written: set[int] = set()
+    for node in walk(k.body):
+        if isinstance(node, Store):
+            written.add(id(node.buffer))
+        elif isinstance(node, VectorCopy):
+            written.add(id(node.dst.buffer))
+        elif isinstance(node, Invoke):
+            written.update(_written_by(node))
+    return written
+
+
+def _written_by(stmt: Invoke) -> Iterator[int]:
+    pairs = list(zip(stmt.intrinsic.operands, stmt.operands, strict=False))
+    sends = any(p.role == "reads" for p, _ in pairs)  # with a map: shared memory to the tensor
+    for param, value in pairs:
+        if param.role in _WRITES and isinstance(value, Ref):
+            yield id(value.buffer)
+        elif sends and isinstance(value, TensorMap):
+            yield id(value.tensor)
+
+
+# ---- buffers and indices ------------------------------------------------------------------------
+
+
+def _shared(ctx: Context) -> None:
+    slots = sorted(ctx.kernel.shared, key=lambda slot: slot.offset)
+    dynamic = [slot for slot in slots if slot.dynamic]
+    if dynamic:
+        ctx.out.line(f"extern __shared__ __align__(1024) unsigned char {DYNAMIC}[];")
+    for slot in dynamic:
+        name, kind = _declare(slot.buffer, ctx)
+        text = f"{kind}* {name} = reinterpret_cast<{kind}*>({DYNAMIC} + {slot.offset});"
+        ctx.out.line(text, slot.buffer, slot.buffer.loc)
+    for slot in slots:
+        if not slot.dynamic:
+            _static(slot, ctx)
+
+
+def _static(slot: SharedSlot, ctx: Context) -> None:
+    buffer = slot.buffer
+    name, kind = _declare(buffer, ctx)
+    size = UINT64.bytes if buffer.scope is Scope.BARRIER else buffer.dtype.bytes
+    alignment = max(16, getattr(buffer.layout, "alignment", 16))
+    text = f"__shared__ __align__({alignment}) {kind} {name}[{-(-slot.num_bytes // size)}];"
+    ctx.out.line(text, buffer, buffer.loc)
+
+
+def _declare(buffer: Buffer, ctx: Context) -> tuple[str, str]:
+    """The name and the element type of an on-chip buffer."""
+    dtype = UINT64 if buffer.scope is Scope.BARRIER else buffer.dtype
+    return ctx.names.declare(buffer, buffer.name), _type(dtype, ctx)
+
+
+def _locals(ctx: Context) -> None:
+    for buffer in ctx.kernel.locals:
+        name, kind = _declare(buffer, ctx)
+        array = f"alignas(16) {kind} {name}[{buffer.static_shape[0]}];"
+        ctx.out.line(f"{kind} {name};" if is_register(buffer) else array, buffer, buffer.loc)
+
+
+def _indices(ctx: Context) -> None:
+    """Block and thread indices that the body uses, as ints: `blockIdx.x` itself is unsigned."""
+    k = ctx.kernel
+    used = {id(node) for node in walk(k.body) if isinstance(node, Var)}
+    by_type: dict[str, list[tuple[Var, str]]] = {}
+    for variables, source in ((k.block_vars, "blockIdx"), (k.thread_vars, "threadIdx")):
+        for var, axis in zip(variables, "xyz", strict=False):
+            if id(var) in used:
+                text = f"{ctx.names.declare(var, var.name)} = {source}.{axis}"
+                by_type.setdefault(_type(var.dtype, ctx), []).append((var, text))
+    for kind, found in by_type.items():
+        ctx.out.line(f"const {kind} {', '.join(text for _, text in found)};")
+        for var, _ in found:
+            ctx.out.link(var, k.loc)

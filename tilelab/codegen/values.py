@@ -1,0 +1,110 @@
+"""Element types in CUDA: their names, literals and conversions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from tilelab.dtypes import DTYPES, FLOAT32, INT32, DType
+
+_SHORT = {
+    "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "int64": "i64", "uint64": "u64",
+}  # fmt: skip
+TYPEDEFS = {short: DTYPES[name].cuda for name, short in _SHORT.items()}
+"""Short names of the integer types, each declared where the text uses it."""
+
+FP8 = frozenset(name for name in DTYPES if name.startswith("float8"))
+SMALL_FLOATS = FP8 | {"float16", "bfloat16"}
+
+_INFINITY = "__int_as_float(0x7f800000)"  # NVRTC has no INFINITY
+_MINUS_INFINITY = "__int_as_float(0xff800000)"
+_NAN = "__int_as_float(0x7fffffff)"
+_WIDE = {
+    _INFINITY: "__longlong_as_double(0x7ff0000000000000LL)",
+    _MINUS_INFINITY: "__longlong_as_double(0xfff0000000000000LL)",
+    _NAN: "__longlong_as_double(0x7fffffffffffffffLL)",
+}
+_SUFFIX = {"int32": "", "int64": "LL", "uint32": "u", "uint64": "ULL"}
+
+
+def type_name(dtype: DType) -> str:
+    """The type as the CUDA text spells it."""
+    return _SHORT.get(dtype.name, dtype.cuda)
+
+
+def literal(value: int | float | bool, dtype: DType) -> str:
+    """A constant of `dtype`, rounded as the hardware would round it."""
+    if dtype.is_bool:
+        return "true" if value else "false"
+    return _float_literal(float(value), dtype) if dtype.is_float else _int_literal(value, dtype)
+
+
+def _int_literal(value: int | float, dtype: DType) -> str:
+    wrapped = int(value) & ((1 << dtype.bits) - 1)
+    if dtype.kind == "int" and wrapped >> (dtype.bits - 1):
+        wrapped -= 1 << dtype.bits
+        if wrapped == -(1 << (dtype.bits - 1)) and dtype.bits >= 32:
+            return f"{type_name(dtype)}({hex(-wrapped)})"  # C has no literal for the least value
+    suffix = _SUFFIX.get(dtype.name)
+    return f"{type_name(dtype)}({wrapped})" if suffix is None else f"{wrapped}{suffix}"
+
+
+def _float_literal(value: float, dtype: DType) -> str:
+    if dtype.name in SMALL_FLOATS:
+        rounded = float(np.asarray(value, np.float64).astype(dtype.numpy))
+        return f"{type_name(dtype)}({_float_literal(rounded, FLOAT32)})"
+    special = _special(value, dtype)
+    if special is not None:
+        return special
+    text = repr(value) if dtype.bits == 64 else str(np.float32(value))
+    return text if dtype.bits == 64 else f"{text}f"
+
+
+def _special(value: float, dtype: DType) -> str | None:
+    narrow = dtype.bits < 64
+    if narrow and math.isfinite(value) and abs(value) >= 2.0**128:
+        value = math.copysign(math.inf, value)
+    if math.isfinite(value):
+        return None
+    text = _NAN if math.isnan(value) else _INFINITY if value > 0 else _MINUS_INFINITY
+    return text if narrow else _WIDE[text]
+
+
+# ---- conversions: (operand text, from, to) -> text of a primary expression --------------------
+
+
+def convert(text: str, source: DType, to: DType) -> str:
+    """`text` (any expression) of type `source` as a value of type `to`."""
+    if source == to:
+        return text
+    if to.is_bool:
+        return f"({text}) != {literal(0, source)}"
+    via = _via(source, to)
+    if via is not None:
+        return convert(convert(text, source, via), via, to)
+    return f"{type_name(to)}({text})"
+
+
+def _via(source: DType, to: DType) -> DType | None:
+    """The type that a conversion passes through, where CUDA has no direct one.
+
+    Every such step is exact or saturates alike, so the value is rounded once.
+    """
+    small_source, small_to = source.name in SMALL_FLOATS, to.name in SMALL_FLOATS
+    if small_source and small_to:
+        return FLOAT32
+    if small_source and to.bits == 64 and to.is_float:
+        return FLOAT32
+    if source.name in FP8 and to != FLOAT32:
+        return FLOAT32
+    if to.name in FP8 and source.is_int:
+        return FLOAT32
+    if to.name in SMALL_FLOATS and source.bits < 32 and not source.is_float:
+        return INT32
+    return None
+
+
+NEEDS_FLOAT: dict[str, Callable[[str], str]] = {name: "float({})".format for name in FP8}
+"""Types without arithmetic of their own: how an operand becomes a float."""

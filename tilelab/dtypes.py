@@ -1,0 +1,136 @@
+"""One table of element types: bits, numpy type, CUDA name.
+
+Rank 0. Hides every spelling of a type ("float", "float32", torch.float32, np.float32).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tilelab.errors import TileTypeError
+
+
+@dataclass(frozen=True)
+class DType:
+    """An element type. `bits` is its width in memory, `kind` one of "float int uint bool"."""
+
+    name: str
+    kind: str
+    bits: int
+    numpy: np.dtype[Any]
+    cuda: str
+    header: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one element in memory (sub-byte types are packed and not addressable)."""
+        return max(self.bits // 8, 1)
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_int(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_bool(self) -> bool:
+        return self.kind == "bool"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"dtype({self.name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self.name == other.name
+        if isinstance(other, str):
+            return _ALIASES.get(other, other) == self.name
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+def _np(name: str) -> np.dtype[Any]:
+    return np.dtype(getattr(ml_dtypes, name, None) or name)
+
+
+_FP16, _BF16, _FP8 = "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"
+_TABLE = [
+    DType("bool", "bool", 8, np.dtype(np.bool_), "bool"),
+    DType("int8", "int", 8, _np("int8"), "signed char"),
+    DType("int16", "int", 16, _np("int16"), "short"),
+    DType("int32", "int", 32, _np("int32"), "int"),
+    DType("int64", "int", 64, _np("int64"), "long long"),
+    DType("uint8", "uint", 8, _np("uint8"), "unsigned char"),
+    DType("uint16", "uint", 16, _np("uint16"), "unsigned short"),
+    DType("uint32", "uint", 32, _np("uint32"), "unsigned int"),
+    DType("uint64", "uint", 64, _np("uint64"), "unsigned long long"),
+    DType("float16", "float", 16, _np("float16"), "half", _FP16),
+    DType("bfloat16", "float", 16, _np("bfloat16"), "__nv_bfloat16", _BF16),
+    DType("float32", "float", 32, _np("float32"), "float"),
+    DType("float64", "float", 64, _np("float64"), "double"),
+    DType("float8_e4m3fn", "float", 8, _np("float8_e4m3fn"), "__nv_fp8_e4m3", _FP8),
+    DType("float8_e5m2", "float", 8, _np("float8_e5m2"), "__nv_fp8_e5m2", _FP8),
+]
+DTYPES: dict[str, DType] = {d.name: d for d in _TABLE}
+
+_ALIASES = {
+    "float": "float32", "half": "float16", "double": "float64", "int": "int32",
+    "uint": "uint32", "long": "int64", "short": "int16", "char": "int8", "bf16": "bfloat16",
+    "fp16": "float16", "fp32": "float32", "e4m3": "float8_e4m3fn", "float8_e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2", "fp8_e4m3": "float8_e4m3fn",
+}  # fmt: skip
+
+BOOL, INT32, INT64, UINT32 = (DTYPES[n] for n in ("bool", "int32", "int64", "uint32"))
+UINT64, FLOAT16, BFLOAT16, FLOAT32 = (
+    DTYPES[n] for n in ("uint64", "float16", "bfloat16", "float32")
+)
+
+
+@lru_cache(maxsize=256)
+def _by_name(name: str) -> DType | None:
+    return DTYPES.get(_ALIASES.get(name, name))
+
+
+def as_dtype(value: Any) -> DType:
+    """The DType that `value` spells: a DType, a name, a torch or numpy type, or Python's float,
+    int, bool. Raises TileTypeError (TL1101) with the allowed names otherwise."""
+    if isinstance(value, DType):
+        return value
+    if value is float or value is int or value is bool:
+        found = {float: FLOAT32, int: INT32, bool: BOOL}[value]
+    else:
+        name = value if isinstance(value, str) else str(getattr(value, "name", value))
+        found = _by_name(name.rsplit(".", 1)[-1])
+    if found is None:
+        raise TileTypeError(
+            f"{value!r} is no element type",
+            code="TL1101",
+            hint="use one of " + ", ".join(DTYPES),
+        )
+    return found
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The type of `a op b`: a float beats an integer, else the wider one, else unsigned."""
+    if a == b:
+        return a
+    if a.is_float != b.is_float:
+        return a if a.is_float else b
+    if a.bits != b.bits:
+        return a if a.bits > b.bits else b
+    if a.is_float:
+        return FLOAT32  # float16 with bfloat16: neither holds the other
+    if a.is_bool or b.is_bool:
+        return b if a.is_bool else a
+    return a if a.kind == "uint" else b

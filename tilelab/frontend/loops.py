@@ -1,0 +1,220 @@
+"""Loops of the language as values: what `T.serial(n)` returns and how it becomes IR.
+
+Hides variable bounds and the nesting of grid and persistent loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol
+
+from tilelab.dtypes import promote
+from tilelab.errors import Loc, TileTypeError, TileValueError
+from tilelab.frontend.session import Session
+from tilelab.ir import (
+    Expr,
+    For,
+    If,
+    LoopKind,
+    ParallelFor,
+    Stmt,
+    Var,
+    as_expr,
+    call,
+    ceildiv,
+    const_int,
+)
+from tilelab.ir.builder import seq
+
+Attrs = tuple[tuple[str, object], ...]
+Finish = Callable[[], None]
+
+
+class Loop(Protocol):
+    """A loop of the language: opens its IR blocks and says how to close them."""
+
+    independent: bool
+
+    def open(self, session: Session, names: tuple[str, ...], loc: Loc | None) -> tuple[Any, Finish]:
+        """Open the body; the loop target's value, and the function that closes and emits."""
+        ...
+
+
+class _NotIterable:
+    """Mixin: a loop value met by plain Python iteration (a comprehension) explains itself."""
+
+    independent = False
+
+    def __iter__(self) -> NoReturn:
+        raise TileTypeError(
+            "this loop runs in the kernel and can only be used in a `for` statement",
+            code="TL1440",
+            hint="write a for statement, or iterate over range(...) of Python ints",
+        )
+
+
+@dataclass(frozen=True)
+class RangeLoop(_NotIterable):
+    """A counted loop: serial, unrolled, over lanes, or pipelined."""
+
+    start: Any
+    stop: Any
+    step: Any = 1
+    kind: LoopKind = LoopKind.SERIAL
+    num_stages: int | None = None
+    attrs: Attrs = ()
+
+    def open(self, session: Session, names: tuple[str, ...], loc: Loc | None) -> tuple[Any, Finish]:
+        """Open one For."""
+        start, step = as_expr(self.start), as_expr(self.step)
+        extent = _trip_count(start, as_expr(self.stop), step)
+        session.hint = names or None
+        var = _loop_var(session.hinted("i"), start, extent, step)
+        body = session.open_block()
+
+        def finish() -> None:
+            session.close_block()
+            session.emit(
+                For(var, start, extent, step, self.kind, seq(body, loc), self.num_stages,
+                    self.attrs, loc=loc)
+            )  # fmt: skip
+
+        session.hint = None
+        return var, finish
+
+
+@dataclass(frozen=True)
+class ParallelLoop(_NotIterable):
+    """T.Parallel: every point of a box, spread over the threads."""
+
+    extents: tuple[Any, ...]
+    attrs: Attrs = ()
+    independent: bool = field(default=True, init=False)
+
+    def open(self, session: Session, names: tuple[str, ...], loc: Loc | None) -> tuple[Any, Finish]:
+        """Open one ParallelFor."""
+        session.hint = names or None
+        zero, one = as_expr(0), as_expr(1)
+        sizes = tuple(as_expr(e) for e in self.extents)
+        variables = tuple(
+            _loop_var(session.hinted("ijklmn"[min(n, 5)], n), zero, size, one)
+            for n, size in enumerate(sizes)
+        )
+        session.hint = None
+        extents = tuple(size if const_int(size) is None else const_int(size) for size in sizes)
+        body = session.open_block()
+
+        def finish() -> None:
+            session.close_block()
+            session.emit(ParallelFor(variables, extents, seq(body, loc), self.attrs, loc=loc))  # type: ignore[arg-type]
+
+        return variables[0] if len(variables) == 1 else list(variables), finish
+
+
+@dataclass(frozen=True)
+class GridLoop(_NotIterable):
+    """T.grid: nested serial loops."""
+
+    extents: tuple[Any, ...]
+
+    def open(self, session: Session, names: tuple[str, ...], loc: Loc | None) -> tuple[Any, Finish]:
+        """Open one For for each extent."""
+        variables: list[Any] = []
+        closers: list[Finish] = []
+        for n, extent in enumerate(self.extents):
+            var, finish = RangeLoop(0, extent).open(session, names[n : n + 1], loc)
+            variables.append(var)
+            closers.insert(0, finish)
+
+        def finish_all() -> None:
+            for close in closers:
+                close()
+
+        return variables[0] if len(variables) == 1 else variables, finish_all
+
+
+@dataclass(frozen=True)
+class PersistentLoop(_NotIterable):
+    """T.Persistent: the tiles of a domain, dealt out to `wave_size` blocks in waves."""
+
+    domain: tuple[Any, ...]
+    wave_size: Any
+    index: Any
+    group_size: int = 8
+
+    def open(self, session: Session, names: tuple[str, ...], loc: Loc | None) -> tuple[Any, Finish]:
+        """Open a For over waves and an If that skips tiles past the end."""
+        total: Any = 1
+        for extent in self.domain:
+            total = total * extent
+        wave, finish = RangeLoop(0, ceildiv(total, self.wave_size)).open(session, ("wave",), loc)
+        tile = wave * self.wave_size + self.index
+        body = session.open_block()
+
+        def finish_all() -> None:
+            session.close_block()
+            session.emit(_guard(tile < total, body, loc))
+            finish()
+
+        return self._coordinates(tile), finish_all
+
+    def _coordinates(self, tile: Expr) -> Any:
+        """Tile coordinates; two-dimensional domains go in groups of rows, which keeps L2 warm."""
+        if len(self.domain) == 2:
+            rows, columns = self.domain
+            first = tile // (columns * self.group_size) * self.group_size
+            height = call("min", as_expr(rows - first), self.group_size)
+            inside = tile % (columns * self.group_size)
+            return [first + inside % height, inside // height]
+        coordinates: list[Expr] = []
+        for extent in reversed(self.domain):
+            coordinates.insert(0, tile % extent)
+            tile = tile // extent
+        return coordinates[0] if len(coordinates) == 1 else coordinates
+
+
+def _guard(cond: Expr, body: list[Stmt], loc: Loc | None) -> Stmt:
+    return If(cond, seq(body, loc), loc=loc)
+
+
+def _trip_count(start: Expr, stop: Expr, step: Expr) -> Expr:
+    """Iterations of range(start, stop, step)."""
+    by = const_int(step)
+    if by == 0:
+        raise TileValueError("the step of a loop is 0", code="TL1441", hint="use a step like 1 or -1")
+    if by is None:
+        count: Any = ceildiv(stop - start, step)
+    elif by > 0:
+        count = ceildiv(stop - start, by)
+    else:
+        count = ceildiv(start - stop, -by)
+    known = const_int(count)
+    return as_expr(count) if known is None else as_expr(max(known, 0))
+
+
+def _loop_var(name: str, start: Expr, extent: Expr, step: Expr) -> Var:
+    last = start + (extent - 1) * step
+    lows = (start.bounds[0], last.bounds[0])
+    highs = (start.bounds[1], last.bounds[1])
+    lo = None if None in lows else min(lows)  # type: ignore[type-var]
+    hi = None if None in highs else max(highs)  # type: ignore[type-var]
+    by = const_int(step)
+    if by is not None and by > 0:
+        lo = start.bounds[0]
+    if by is not None and by < 0:
+        hi = start.bounds[1]
+    return Var(name, promote(start.dtype, extent.dtype), lo, hi)
+
+
+def python_values(value: Any) -> Iterator[Any] | None:
+    """An iterator over a Python iterable that a `for` expands at trace time, or None."""
+    try:
+        return iter(value)
+    except TypeError:
+        return None
+
+
+def is_loop(value: Any) -> bool:
+    """Whether `value` is a loop of the language."""
+    return isinstance(value, _NotIterable)

@@ -1,0 +1,111 @@
+"""Parameters of a traced function: annotations read, in whatever form Python keeps them.
+
+Hides string annotations and names that only the annotation uses.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from types import FunctionType
+from typing import Any
+
+from tilelab.dtypes import DType
+from tilelab.errors import TileNameError, TileTypeError, TileValueError
+from tilelab.frontend.types import REF, TensorType, plain_dtype
+from tilelab.ir import Buffer, ScalarParam, TensorParam, Var
+
+Param = TensorParam | ScalarParam
+
+
+def namespace(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Names that the text of `fn` can use: its globals, the locals of the function around it
+    (`outer`, as far as they are known) and its closure."""
+    names = {**fn.__globals__, **(outer or {})}
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+    return names
+
+
+def annotations(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The evaluated annotations of a function's parameters."""
+    found: dict[str, Any] = {}
+    for name, value in fn.__annotations__.items():
+        if name == "return":
+            continue
+        found[name] = _evaluate(name, value, fn, outer) if isinstance(value, str) else value
+    return found
+
+
+def _evaluate(name: str, text: str, fn: FunctionType, outer: Mapping[str, Any] | None) -> Any:
+    try:
+        return eval(text, namespace(fn, outer))
+    except NameError as error:
+        raise TileNameError(
+            f"the annotation of {name}, {text!r}, uses a name that is not known: {error}",
+            code="TL1422",
+            hint="remove `from __future__ import annotations`, or use the name in the body too",
+        ) from error
+
+
+def make_params(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> list[Param]:
+    """The parameters of a @T.prim_func. TileValueError (TL1423) for one without annotation."""
+    found = annotations(fn, outer)
+    params: list[Param] = []
+    for parameter in inspect.signature(fn).parameters.values():
+        name = parameter.name
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            raise TileTypeError(
+                f"{name} is positional-only, which a kernel's parameters cannot be",
+                code="TL1424",
+                hint="remove the / from the parameter list",
+            )
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise TileTypeError(
+                f"{name} collects arguments, and a kernel has a fixed list of parameters",
+                code="TL1424",
+                hint="name every tensor",
+            )
+        if name not in found:
+            raise TileValueError(
+                f"Argument {name} is not annotated",
+                code="TL1423",
+                hint=f"write {name}: T.Tensor((M, N), dtype)",
+            )
+        params.append(make_param(name, found[name]))
+    return params
+
+
+def make_param(name: str, annotation: Any) -> Param:
+    """The parameter that an annotation declares. TileTypeError (TL1421) when it declares none."""
+    annotation = called(annotation)
+    if isinstance(annotation, TensorType):
+        return TensorParam(annotation.buffer(name))
+    if isinstance(annotation, DType):
+        return ScalarParam(Var(name, plain_dtype(annotation), role="scalar"))
+    raise TileTypeError(
+        f"the annotation of {name} is {annotation!r}, which is no parameter type",
+        code="TL1421",
+        hint="use T.Tensor((M, N), dtype), T.StridedTensor(...) or a scalar type such as T.int32",
+    )
+
+
+def called(annotation: Any) -> Any:
+    """A callable annotation (such as a bare T.ptr) gives its type when it is called."""
+    declared = isinstance(annotation, TensorType | DType) or annotation is REF
+    if declared or isinstance(annotation, type) or not callable(annotation):
+        return annotation
+    return annotation()
+
+
+def is_runtime(annotation: Any) -> bool:
+    """Whether an annotation declares a runtime parameter (rather than a compile-time argument)."""
+    return isinstance(annotation, TensorType | DType)
+
+
+def value_of(param: Param) -> Buffer | Var:
+    """What the traced code gets for a parameter."""
+    return param.buffer if isinstance(param, TensorParam) else param.var

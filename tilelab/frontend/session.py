@@ -1,0 +1,119 @@
+"""The state of one trace: the builder, the open kernel, and the parameters found so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilelab.errors import Loc, TileRuntimeError
+from tilelab.frontend.types import TensorType
+from tilelab.ir import Buffer, Expr, Kernel, ScalarBuffer, Seq, Stmt, Var
+from tilelab.ir.builder import Builder, current
+
+
+@dataclass
+class OpenKernel:
+    """A kernel whose body is being traced."""
+
+    grid: tuple[Expr, ...]
+    threads: tuple[int, ...]
+    block_vars: tuple[Var, ...]
+    thread_vars: tuple[Var, ...]
+    loc: Loc | None
+    attrs: dict[str, object] = field(default_factory=dict[str, object])
+
+
+class SignatureDone(BaseException):
+    """Ends phase 1 of an eager function: its parameters are known. Never seen by users."""
+
+
+class Session(Builder):
+    """One trace of one function. `mode` is "lazy", "signature" (phase 1) or "eager" (phase 2).
+
+    `consts` holds T.const variables by name: fresh variables in phase 1, ints in phase 2.
+    `tensors` holds the annotated parameters of an eager function, `empties` the T.empty outputs.
+    """
+
+    def __init__(self, mode: str, consts: dict[str, Any] | None = None) -> None:
+        super().__init__()
+        self.mode = mode
+        self.consts: dict[str, Any] = consts if consts is not None else {}
+        self.tensors: dict[str, TensorType] = {}
+        self.buffers: dict[str, Buffer] = {}
+        self.empties: list[Buffer] = []
+        self.outputs: list[Buffer] = []
+        self.kernel: OpenKernel | None = None
+        self.attrs: dict[str, object] = {}
+        self._owned: dict[int, ScalarBuffer] = {}
+
+    def emit(self, stmt: Stmt, *, anywhere: bool = False) -> Stmt:
+        """As Builder.emit; statements other than kernels need an open kernel (TL1405)."""
+        if self.kernel is None and not isinstance(stmt, Kernel):
+            raise TileRuntimeError(
+                f"{type(stmt).__name__.lower()} stands outside T.Kernel",
+                code="TL1405",
+                hint="move it into the body of `with T.Kernel(...)`",
+            )
+        return super().emit(stmt, anywhere=anywhere)
+
+    def declare(self, name: str, kind: TensorType) -> Buffer:
+        """A tensor parameter: its buffer, the same for every declaration of the name."""
+        self.tensors[name] = kind
+        buffer = self.buffers[name] = kind.buffer(name)
+        return buffer
+
+    def owns(self, buffer: ScalarBuffer) -> bool:
+        """Whether a name holds this alloc_var already."""
+        return id(buffer) in self._owned
+
+    def own(self, buffer: ScalarBuffer) -> None:
+        """A name now holds this alloc_var: reading that name elsewhere takes its value."""
+        self._owned[id(buffer)] = buffer
+
+    def open_kernel(self, kernel: OpenKernel) -> None:
+        """Begin a kernel's body. TileRuntimeError (TL1406) inside another kernel."""
+        if self.mode == "signature":
+            raise SignatureDone
+        if self.kernel is not None:
+            raise TileRuntimeError(
+                "a T.Kernel stands inside another T.Kernel",
+                code="TL1406",
+                notes=[f"the outer one is at {self.kernel.loc}"],
+                hint="write kernels one after another; they are launched in order",
+            )
+        self.kernel = kernel
+        self.open_block()
+
+    def close_kernel(self) -> None:
+        """End the open kernel's body and emit the kernel."""
+        kernel = self.kernel
+        assert kernel is not None
+        body = self.close_block()
+        self.kernel = None
+        super().emit(
+            Kernel(
+                kernel.grid, kernel.threads, kernel.block_vars, kernel.thread_vars,
+                Seq(tuple(body), loc=kernel.loc), tuple(kernel.attrs.items()), loc=kernel.loc,
+            ),
+            anywhere=True,
+        )  # fmt: skip
+
+
+def session() -> Session:
+    """The current trace. TileRuntimeError (TL1401) outside of one."""
+    builder = current()
+    if not isinstance(builder, Session):
+        raise TileRuntimeError("no traced function is open", code="TL1401")
+    return builder
+
+
+def open_kernel(what: str) -> OpenKernel:
+    """The kernel whose body is being traced. TileRuntimeError (TL1405) when none is."""
+    kernel = session().kernel
+    if kernel is None:
+        raise TileRuntimeError(
+            f"{what} stands outside T.Kernel",
+            code="TL1405",
+            hint="move it into the body of `with T.Kernel(...)`",
+        )
+    return kernel

@@ -1,0 +1,67 @@
+"""What a parameter annotation says: a tensor's shape, type and strides; a reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilelab.dtypes import DTYPES, DType, as_dtype
+from tilelab.errors import TileTypeError
+from tilelab.ir import Buffer, Expr, ScalarBuffer, Scope, const_int
+
+Dim = Expr | int
+
+
+@dataclass(frozen=True, eq=False)
+class TensorType:
+    """`T.Tensor((M, K), dtype)`: the type of a tensor parameter; `strides` None means row-major."""
+
+    shape: tuple[Dim, ...]
+    dtype: DType
+    strides: tuple[Dim, ...] | None = None
+
+    def buffer(self, name: str) -> Buffer:
+        """The global buffer of a parameter of this type."""
+        return Buffer(name, self.shape, self.dtype, Scope.GLOBAL, strides=self.strides)
+
+
+class RefType:
+    """The type of `T.Ref`, the annotation of a macro parameter passed by reference."""
+
+    def __repr__(self) -> str:
+        return "T.Ref"
+
+
+REF = RefType()
+
+
+def plain_dtype(value: Any) -> DType:
+    """The table's own DType for any spelling of it."""
+    return DTYPES[as_dtype(value).name]
+
+
+def as_dims(shape: Any, what: str) -> tuple[Dim, ...]:
+    """A shape as a tuple of ints and expressions; TileTypeError (TL1420) names the bad entry."""
+    entries = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    return tuple(_dim(entry, what) for entry in entries)
+
+
+def _dim(value: Any, what: str) -> Dim:
+    constant = const_int(value)
+    if constant is not None:
+        return constant
+    if isinstance(value, Expr) and value.dtype.is_int:
+        return value
+    if isinstance(value, Expr | ScalarBuffer):
+        raise _bad_dim(value, what)
+    if hasattr(value, "__index__"):  # numpy integers
+        return int(value)
+    raise _bad_dim(value, what)
+
+
+def _bad_dim(value: Any, what: str) -> TileTypeError:
+    return TileTypeError(
+        f"{value!r} is no extent of {what}",
+        code="TL1420",
+        hint="extents are Python ints, T.dynamic or T.const variables",
+    )

@@ -1,0 +1,42 @@
+"""What both IR dialects share: nodes, expressions, buffers, statements, printer, verifier."""
+
+from tilelab.ir.buffer import Buffer, Region, ScalarBuffer, Scope
+from tilelab.ir.build import (
+    as_bool,
+    as_expr,
+    binary,
+    call,
+    cast,
+    ceildiv,
+    is_scalar,
+    select,
+    unary,
+)
+from tilelab.ir.core import Node, children, map_children, walk
+from tilelab.ir.expr import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const_int
+from tilelab.ir.stmt import (
+    Alloc,
+    Break,
+    Continue,
+    For,
+    Function,
+    If,
+    Kernel,
+    Let,
+    LoopKind,
+    ParallelFor,
+    ScalarParam,
+    Seq,
+    Stmt,
+    Store,
+    TensorParam,
+    While,
+)
+
+__all__ = [
+    "Alloc", "Binary", "Break", "Buffer", "Call", "Cast", "Const", "Continue", "Expr", "For",
+    "Function", "If", "Kernel", "Let", "Load", "LoopKind", "Node", "ParallelFor", "Region",
+    "ScalarBuffer", "ScalarParam", "Scope", "Select", "Seq", "Stmt", "Store", "TensorParam", "Unary", "Var",
+    "While", "as_bool", "as_expr", "binary", "call", "cast", "ceildiv", "children", "const_int",
+    "is_scalar", "map_children", "select", "unary", "walk",
+]  # fmt: skip

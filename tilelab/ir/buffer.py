@@ -1,0 +1,177 @@
+"""Buffers: named arrays with a scope, and regions of them."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tilelab.dtypes import DType
+from tilelab.errors import Loc, TileIndexError
+from tilelab.ir.build import as_expr
+from tilelab.ir.core import Node
+from tilelab.ir.expr import Expr, Load, const_int
+from tilelab.ir.operators import Operators
+
+
+class Scope(enum.Enum):
+    """Where a buffer lives. FRAGMENT exists in tile IR only; lowering turns it into LOCAL."""
+
+    GLOBAL = "global"
+    SHARED = "shared"
+    FRAGMENT = "fragment"
+    LOCAL = "local"  # registers (or local memory) of each thread
+    BARRIER = "barrier"  # mbarriers: 8 bytes of shared memory each
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer(Node):
+    """A named array; identity is the object. Shapes of on-chip buffers are Python ints.
+
+    `strides` (elements) are given for global tensors that are not row-major. `layout` is set by
+    layout inference: a `layout.SharedLayout` for SHARED (logical indices -> element offset),
+    a `layout.Fragment` for FRAGMENT; None means row-major. `origin` is the user's buffer that a
+    pass derived this one from (a versioned copy, the registers of a fragment).
+    """
+
+    is_leaf: ClassVar[bool] = True
+
+    name: str
+    shape: tuple[Expr | int, ...]
+    dtype: DType
+    scope: Scope
+    strides: tuple[Expr | int, ...] | None = None
+    layout: Any = None
+    loc: Loc | None = None
+    origin: Buffer | None = None
+
+    def __getitem__(self, index: Any) -> Load | Region:
+        """`A[i, j]`: one element; with a slice anywhere, a region (no steps)."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if len(parts) != self.rank:
+            raise TileIndexError(
+                f"{self.name} has {self.rank} axes, {len(parts)} indices were given",
+                code="TL1105",
+                hint=f"write one index or slice for each axis of shape {_shape_text(self.shape)}",
+            )
+        if any(isinstance(p, slice) for p in parts):
+            return region_of(self, parts)
+        return Load(self, tuple(_wrap(p, s) for p, s in zip(parts, self.shape, strict=True)))
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def static_shape(self) -> tuple[int, ...]:
+        """The shape as ints; only for on-chip buffers and static tensors."""
+        sizes = tuple(const_int(s) for s in self.shape)
+        if any(s is None for s in sizes):
+            raise ValueError(f"buffer {self.name} has a dynamic shape")
+        return sizes  # type: ignore[return-value]
+
+    @property
+    def is_static(self) -> bool:
+        return all(const_int(s) is not None for s in self.shape)
+
+    @property
+    def root(self) -> Buffer:
+        """The user's buffer that this one stands for."""
+        return self.origin.root if self.origin is not None else self
+
+    def effective_strides(self) -> tuple[Expr | int, ...]:
+        """Strides in elements, row-major unless given."""
+        if self.strides is not None:
+            return self.strides
+        strides: list[Expr | int] = []
+        step: Expr | int = 1
+        for size in reversed(self.shape):
+            strides.insert(0, step)
+            step = step * size
+        return tuple(strides)
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarBuffer(Operators, Buffer):
+    """T.alloc_var: one mutable scalar of each thread, used like a number in expressions."""
+
+    def __expr__(self) -> Expr:
+        return Load(self, (as_expr(0),))
+
+
+def _shape_text(shape: tuple[Any, ...]) -> str:
+    return "(" + ", ".join(str(const_int(s) if const_int(s) is not None else getattr(s, "name", "?")) for s in shape) + ")"
+
+
+def _wrap(index: Any, size: Expr | int) -> Expr:
+    """A constant negative index counts from the end."""
+    constant = const_int(index)
+    return as_expr(size) + constant if constant is not None and constant < 0 else as_expr(index)
+
+
+def region_of(buffer: Buffer, parts: tuple[Any, ...]) -> Region:
+    """The region of `buffer[parts]`, where each part is an index or a slice without a step."""
+    starts: list[Expr] = []
+    extents: list[Expr | int] = []
+    tile_axes: list[int] = []
+    for axis, (part, size) in enumerate(zip(parts, buffer.shape, strict=True)):
+        if not isinstance(part, slice):
+            starts.append(_wrap(part, size))
+            extents.append(1)
+            continue
+        if part.step not in (None, 1):
+            raise TileIndexError(
+                f"a slice of {buffer.name} has the step {part.step}: steps are not supported",
+                code="TL1106",
+                hint="copy element by element in a T.Parallel loop instead",
+            )
+        start = as_expr(0) if part.start is None else _wrap(part.start, size)
+        stop = as_expr(size) if part.stop is None else _wrap(part.stop, size)
+        starts.append(start)
+        extent = stop - start
+        known = const_int(extent)
+        extents.append(extent if known is None else known)
+        tile_axes.append(axis)
+        _check_bounds(buffer, axis, start, stop, size)
+    return Region(buffer, tuple(starts), tuple(extents), tuple(tile_axes))
+
+
+def _check_bounds(buffer: Buffer, axis: int, start: Expr, stop: Expr, size: Expr | int) -> None:
+    low, high, limit = const_int(start), const_int(stop), const_int(size)
+    bad_low = low is not None and low < 0
+    bad_high = high is not None and limit is not None and high > limit
+    if bad_low or bad_high:
+        raise TileIndexError(
+            f"the slice {low}:{high} exceeds axis {axis} of {buffer.name}, whose extent is {limit}",
+            code="TL1107",
+            hint=f"keep the region within 0:{limit}",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Region(Node):
+    """A box of a buffer: a start and an extent on every axis.
+
+    An axis with extent 1 given by a plain index is squeezed: `tile_axes` lists the others, so
+    the region of `K[b, i*64:(i+1)*64, h, :]` is a 64 x D tile.
+    """
+
+    buffer: Buffer
+    starts: tuple[Expr, ...]
+    extents: tuple[Expr | int, ...]
+    tile_axes: tuple[int, ...]
+
+    @property
+    def tile_shape(self) -> tuple[Expr | int, ...]:
+        return tuple(self.extents[a] for a in self.tile_axes)
+
+    @property
+    def dtype(self) -> DType:
+        return self.buffer.dtype
+
+    def index(self, tile_index: tuple[Any, ...]) -> tuple[Expr, ...]:
+        """Buffer indices of one element of the tile (tile indices in the order of tile_axes)."""
+        full: list[Any] = list(self.starts)
+        for axis, i in zip(self.tile_axes, tile_index, strict=True):
+            full[axis] = full[axis] + i
+        return tuple(full)

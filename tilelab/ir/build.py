@@ -1,0 +1,166 @@
+"""Constructors of expressions: conversion, C-like promotion, folding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilelab.dtypes import BOOL, FLOAT32, INT32, INT64, DType, promote
+from tilelab.errors import TileTypeError
+from tilelab.ir.expr import (
+    COMPARISONS,
+    LOGICAL,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Select,
+    Unary,
+    const_int,
+)
+from tilelab.ir.operators import Operators
+from tilelab.ir.simplify import fold_binary, fold_minmax
+
+
+def is_scalar(value: object) -> bool:
+    return isinstance(value, Expr | int | float) or hasattr(value, "__expr__")
+
+
+def as_expr(value: Any, like: DType | None = None) -> Expr:
+    """`value` as an expression; a Python number takes the type `like` where it can."""
+    if isinstance(value, Expr):
+        return value
+    if hasattr(value, "__expr__"):  # a one-element buffer used as a scalar, a dtype-like wrapper
+        return value.__expr__()
+    if isinstance(value, bool):
+        return Const(value, like if like is not None and not like.is_float else BOOL)
+    if isinstance(value, int):
+        if like is None or like.is_bool:
+            like = INT32 if -(1 << 31) <= value < 1 << 31 else INT64
+        return Const(float(value) if like.is_float else value, like)
+    if isinstance(value, float):
+        return Const(value, like if like is not None and like.is_float else FLOAT32)
+    if hasattr(value, "item"):
+        return as_expr(value.item(), like)
+    raise TileTypeError(
+        f"{value!r} (a {type(value).__name__}) is no scalar of a kernel",
+        code="TL1103",
+        hint="use a number, a kernel variable, or an element such as A[i, j]",
+    )
+
+
+def binary(op: str, a: Any, b: Any) -> Expr:
+    """`a op b` with C-like promotion, folded. Comparisons and logic give bool."""
+    a, b = _match(a, b)
+    if op in LOGICAL:
+        a, b = as_bool(a), as_bool(b)
+        return fold_binary(op, a, b, BOOL)
+    if op == "/" and not a.dtype.is_float:
+        raise TileTypeError(
+            "`/` between integers is ambiguous in a kernel",
+            code="TL1104",
+            hint="use // for the floor, or convert first: a.astype('float32') / b",
+        )
+    dtype = promote(a.dtype, b.dtype)
+    if dtype.is_bool and op in ("+", "-", "*", "//", "%", "<<", ">>"):
+        dtype = INT32
+    if op not in ("<<", ">>"):
+        a, b = cast(a, dtype), cast(b, dtype)
+    return fold_binary(op, a, b, BOOL if op in COMPARISONS else dtype)
+
+
+def _match(a: Any, b: Any) -> tuple[Expr, Expr]:
+    """Both operands as expressions; a Python literal takes the other operand's type."""
+    a = as_expr(a) if hasattr(a, "__expr__") else a
+    b = as_expr(b) if hasattr(b, "__expr__") else b
+    if isinstance(a, Expr):
+        return a, _literal(b, a.dtype)
+    if isinstance(b, Expr):
+        return _literal(a, b.dtype), b
+    ea = as_expr(a)
+    return ea, _literal(b, ea.dtype)
+
+
+def _literal(value: Any, like: DType) -> Expr:
+    if isinstance(value, float) and not like.is_float:
+        return as_expr(value)  # int op 1.5 is a float operation
+    return as_expr(value, like)
+
+
+def unary(op: str, a: Any) -> Expr:
+    """`op a`, folded."""
+    e = as_expr(a)
+    if op == "~" and e.dtype.is_bool:
+        op = "not"
+    if op == "not":
+        e = as_bool(e)
+        if isinstance(e, Unary) and e.op == "not":
+            return e.a
+    if isinstance(e, Const):
+        fold: dict[str, Callable[[Any], Any]] = {
+            "-": lambda v: -v,
+            "~": lambda v: ~v,
+            "not": lambda v: not v,
+        }
+        return Const(fold[op](e.value), e.dtype)
+    if op == "-" and e.dtype.is_int:
+        return binary("-", 0, e)
+    return Unary(op, e, e.dtype)
+
+
+def as_bool(a: Any) -> Expr:
+    """`a` as a truth value; a number is true when it is not zero."""
+    e = as_expr(a)
+    return e if e.dtype.is_bool else binary("!=", e, 0)
+
+
+def cast(a: Any, dtype: DType) -> Expr:
+    """`a` converted to `dtype`; nothing to do when it already is, literals are converted now."""
+    e = as_expr(a, dtype)
+    if e.dtype == dtype:
+        return e
+    if isinstance(e, Const) and (dtype.is_int or dtype.bits >= 32):
+        if dtype.is_float:
+            return Const(float(e.value), dtype)
+        if dtype.is_bool:
+            return Const(bool(e.value), dtype)
+        if e.value == e.value and abs(e.value) < 1 << (dtype.bits - 1):
+            return Const(int(e.value), dtype)
+    return Cast(dtype, e)
+
+
+def select(cond: Any, a: Any, b: Any) -> Expr:
+    """`a if cond else b` as an expression; both sides take their common type."""
+    c = as_bool(cond)
+    ea, eb = _match(a, b)
+    dtype = promote(ea.dtype, eb.dtype)
+    ea, eb = cast(ea, dtype), cast(eb, dtype)
+    if isinstance(c, Const):
+        return ea if c.value else eb
+    return Select(c, ea, eb, dtype)
+
+
+def call(fn: str, *args: Any, dtype: DType | None = None) -> Expr:
+    """A pure function applied to scalars; the operands take their common type."""
+    exprs = [as_expr(a) for a in args if isinstance(a, Expr) or hasattr(a, "__expr__")] or [as_expr(args[0])]
+    common = exprs[0].dtype
+    for e in exprs[1:]:
+        common = promote(common, e.dtype)
+    operands = tuple(cast(as_expr(a, common), common) for a in args)
+    if fn in ("min", "max"):
+        return fold_minmax(fn, operands, common)
+    return Call(fn, operands, dtype or common)
+
+
+def ceildiv(a: Any, b: Any) -> Any:
+    """Smallest integer >= a / b; a Python int when both are."""
+    ca, cb = const_int(a), const_int(b)
+    if ca is not None and cb is not None:
+        return -(-ca // cb)
+    return (as_expr(a) + as_expr(b) - 1) // b
+
+
+Operators._binary = staticmethod(binary)  # pyright: ignore[reportPrivateUsage]
+Operators._unary = staticmethod(unary)  # pyright: ignore[reportPrivateUsage]
+Operators._cast = staticmethod(cast)  # pyright: ignore[reportPrivateUsage]
+Operators._is_scalar = staticmethod(is_scalar)  # pyright: ignore[reportPrivateUsage]

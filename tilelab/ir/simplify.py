@@ -1,0 +1,305 @@
+"""Integer simplifier and bounds, applied while expressions are built.
+
+Sums are kept in linear form (terms with coefficients), so `(i*64 + j) // 64` with 0 <= j < 64 is
+`i`. Only rules that hold for every value within the known bounds are applied.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tilelab.dtypes import BOOL, DType
+from tilelab.ir.bounds import Bounds
+from tilelab.ir.expr import COMPARISONS, Binary, Call, Const, Expr
+
+_FOLD: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+    "//": operator.floordiv, "%": operator.mod, "&": operator.and_, "|": operator.or_,
+    "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+    "and": lambda a, b: a and b, "or": lambda a, b: a or b,
+}  # fmt: skip
+
+
+def fold_binary(op: str, a: Expr, b: Expr, dtype: DType) -> Expr:
+    """`a op b` in its simplest form; operands already share a type."""
+    if isinstance(a, Const) and isinstance(b, Const):
+        folded = _fold_constants(op, a, b, dtype)
+        if folded is not None:
+            return folded
+    if op in ("and", "or"):
+        return _fold_logic(op, a, b)
+    if op in COMPARISONS:
+        return _fold_comparison(op, a, b)
+    if dtype.is_int:
+        rule = _INTEGER_RULES.get(op)
+        if rule is not None:
+            return rule(a, b, dtype)
+    return _fold_float(op, a, b, dtype)
+
+
+def _fold_constants(op: str, a: Const, b: Const, dtype: DType) -> Const | None:
+    if op in ("//", "%", "/") and b.value == 0:
+        return None  # division by zero stays visible to the checker and to the hardware
+    value = _FOLD[op](a.value, b.value)
+    if dtype.is_float and dtype.bits < 32:
+        return None  # rounding of small floats is the hardware's
+    if dtype.is_int and not -(1 << 63) <= value < 1 << 64:
+        return None
+    return Const(bool(value) if dtype.is_bool else value, dtype)
+
+
+def _fold_float(op: str, a: Expr, b: Expr, dtype: DType) -> Expr:
+    if op == "*" and isinstance(b, Const) and b.value == 1:
+        return a
+    if op == "*" and isinstance(a, Const) and a.value == 1:
+        return b
+    return Binary(op, a, b, dtype)
+
+
+def _fold_logic(op: str, a: Expr, b: Expr) -> Expr:
+    absorbing = op == "or"  # the value that decides the result
+    for this, other in ((a, b), (b, a)):
+        if isinstance(this, Const):
+            return Const(absorbing, BOOL) if bool(this.value) == absorbing else other
+    return a if a.key == b.key else Binary(op, a, b, BOOL)
+
+
+def _fold_comparison(op: str, a: Expr, b: Expr) -> Expr:
+    if a.dtype.is_int:
+        (al, ah), (bl, bh) = a.bounds, b.bounds
+        if op in (">", ">="):
+            (al, ah), (bl, bh) = (bl, bh), (al, ah)
+        verdict = _compare(op, (al, ah), (bl, bh))
+        if verdict is not None:
+            return Const(verdict, BOOL)
+    return Binary(op, a, b, BOOL)
+
+
+def _compare(op: str, a: Bounds, b: Bounds) -> bool | None:
+    """The answer when bounds decide it; for > and >= the caller has swapped the sides."""
+    (al, ah), (bl, bh) = a, b
+    strict = op in ("<", ">")
+    if op in ("<", "<=", ">", ">="):
+        if ah is not None and bl is not None and (ah < bl if strict else ah <= bl):
+            return True
+        if al is not None and bh is not None and (al >= bh if strict else al > bh):
+            return False
+        return None
+    apart = (ah is not None and bl is not None and ah < bl) or (
+        al is not None and bh is not None and al > bh
+    )
+    return (op == "!=") if apart else None
+
+
+# ---- linear forms ----------------------------------------------------------------------------
+
+Linear = tuple[dict[tuple[Any, ...], tuple[Expr, int]], int]
+
+
+def linear(e: Expr) -> Linear:
+    """`e` as a sum: structural key -> (term, coefficient), and a constant."""
+    terms: dict[tuple[Any, ...], tuple[Expr, int]] = {}
+    constant = _collect(e, 1, terms)
+    return terms, constant
+
+
+def _collect(e: Expr, scale: int, terms: dict[tuple[Any, ...], tuple[Expr, int]]) -> int:
+    if isinstance(e, Const):
+        return int(e.value) * scale
+    if isinstance(e, Binary):
+        if e.op in ("+", "-"):
+            left = _collect(e.a, scale, terms)
+            return left + _collect(e.b, scale if e.op == "+" else -scale, terms)
+        if e.op == "*" and isinstance(e.b, Const):
+            return _collect(e.a, scale * int(e.b.value), terms)
+    _, old = terms.get(e.key, (e, 0))
+    if old + scale:
+        terms[e.key] = (e, old + scale)
+    else:
+        terms.pop(e.key, None)
+    return 0
+
+
+def rebuild(form: Linear, dtype: DType) -> Expr:
+    """The expression of a linear form, terms in the order they were met, constant last."""
+    terms, constant = form
+    total: Expr | None = None
+    for term, coefficient in sorted(terms.values(), key=lambda tc: tc[1] < 0):
+        if total is not None and coefficient < 0:
+            total = Binary("-", total, _scaled(term, -coefficient, dtype), dtype)
+            continue
+        piece = _scaled(term, coefficient, dtype)
+        total = piece if total is None else Binary("+", total, piece, dtype)
+    if total is None:
+        return Const(constant, dtype)
+    if constant:
+        op = "+" if constant > 0 else "-"
+        return Binary(op, total, Const(abs(constant), dtype), dtype)
+    return total
+
+
+def _scaled(term: Expr, coefficient: int, dtype: DType) -> Expr:
+    return term if coefficient == 1 else Binary("*", term, Const(coefficient, dtype), dtype)
+
+
+def _sum_rule(sign: int) -> Callable[[Expr, Expr, DType], Expr]:
+    def rule(a: Expr, b: Expr, dtype: DType) -> Expr:
+        terms, constant = linear(a)
+        constant += _collect(b, sign, terms)
+        return rebuild((terms, constant), dtype)
+
+    return rule
+
+
+def _mul_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
+    if isinstance(a, Const):
+        a, b = b, a
+    if isinstance(b, Const):
+        factor = int(b.value)
+        terms, constant = linear(a)
+        scaled = {k: (t, c * factor) for k, (t, c) in terms.items()} if factor else {}
+        return rebuild((scaled, constant * factor), dtype)
+    return Binary("*", a, b, dtype)
+
+
+def _split(a: Expr, divisor: int, dtype: DType) -> tuple[Expr, Expr]:
+    """`a` as quotient*divisor + rest, where the rest has no multiple of the divisor left."""
+    terms, constant = linear(a)
+    whole = {k: (t, c // divisor) for k, (t, c) in terms.items() if c % divisor == 0}
+    rest = {k: tc for k, tc in terms.items() if tc[1] % divisor}
+    quotient = rebuild((whole, constant // divisor), dtype)
+    return quotient, rebuild((rest, constant % divisor), dtype)
+
+
+def _within(e: Expr, divisor: int) -> bool:
+    lo, hi = e.bounds
+    return lo is not None and hi is not None and lo >= 0 and hi < divisor
+
+
+def _div_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
+    if not isinstance(b, Const) or int(b.value) <= 0:
+        return Binary("//", a, b, dtype)
+    divisor = int(b.value)
+    if divisor == 1:
+        return a
+    quotient, rest = _split(a, divisor, dtype)
+    if _within(rest, divisor):
+        return quotient
+    if isinstance(a, Binary) and a.op == "//" and isinstance(a.b, Const) and a.b.value > 0:
+        return _div_rule(a.a, Const(int(a.b.value) * divisor, dtype), dtype)
+    common = _common_factor(rest, divisor)
+    inner = Binary("//", *common, dtype) if common[1].value != 1 else common[0]
+    return _sum_rule(1)(quotient, inner, dtype)
+
+
+def _common_factor(rest: Expr, divisor: int) -> tuple[Expr, Const]:
+    """Cancel a factor shared by every term of `rest` and the divisor: (8*x)//64 is x//8."""
+    terms, constant = linear(rest)
+    factor = divisor
+    for _, coefficient in terms.values():
+        while coefficient % factor:
+            factor = _smaller(factor, divisor)
+    if factor == 1:
+        return rest, Const(divisor, rest.dtype)
+    shrunk = {k: (t, c // factor) for k, (t, c) in terms.items()}
+    return rebuild((shrunk, constant // factor), rest.dtype), Const(divisor // factor, rest.dtype)
+
+
+def _smaller(factor: int, divisor: int) -> int:
+    """The next smaller divisor of `divisor`."""
+    return next(f for f in range(factor - 1, 0, -1) if divisor % f == 0)
+
+
+def _mod_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
+    if not isinstance(b, Const) or int(b.value) <= 0:
+        return Binary("%", a, b, dtype)
+    divisor = int(b.value)
+    if divisor == 1:
+        return Const(0, dtype)
+    _, rest = _split(a, divisor, dtype)
+    if _within(rest, divisor):
+        return rest
+    if isinstance(rest, Binary) and rest.op == "%" and isinstance(rest.b, Const):
+        inner = int(rest.b.value)
+        if inner % divisor == 0:
+            return _mod_rule(rest.a, b, dtype)
+    common, small = _common_factor(rest, divisor)
+    factor = divisor // int(small.value)
+    if factor == 1:
+        return Binary("%", rest, b, dtype)
+    low = Const(linear(rest)[1] % factor, dtype)  # rest = factor * common + low
+    if small.value == 1:
+        return low
+    high = _mul_rule(Binary("%", common, small, dtype), Const(factor, dtype), dtype)
+    return _sum_rule(1)(high, low, dtype)
+
+
+def _xor_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
+    for this, other in ((a, b), (b, a)):
+        if isinstance(this, Const) and this.value == 0:
+            return other
+    return Binary("^", a, b, dtype)
+
+
+def _and_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
+    for this, other in ((a, b), (b, a)):
+        if isinstance(this, Const) and this.value == 0:
+            return Const(0, dtype)
+        mask = int(this.value) if isinstance(this, Const) else -1
+        if mask > 0 and mask & (mask + 1) == 0:
+            return _mod_rule(other, Const(int(this.value) + 1, dtype), dtype)
+    return Binary("&", a, b, dtype)
+
+
+def _shift_left(a: Expr, b: Expr, dtype: DType) -> Expr:
+    if isinstance(b, Const) and 0 <= b.value < 31:
+        return _mul_rule(a, Const(1 << int(b.value), dtype), dtype)
+    return Binary("<<", a, b, dtype)
+
+
+_INTEGER_RULES: dict[str, Callable[[Expr, Expr, DType], Expr]] = {
+    "+": _sum_rule(1), "-": _sum_rule(-1), "*": _mul_rule, "//": _div_rule, "%": _mod_rule,
+    "^": _xor_rule, "&": _and_rule, "<<": _shift_left,
+}  # fmt: skip
+
+
+def fold_minmax(fn: str, args: Sequence[Expr], dtype: DType) -> Expr:
+    """min/max of two values, decided by bounds where they decide it."""
+    a, b = args
+    if isinstance(a, Const) and isinstance(b, Const):
+        return Const(min(a.value, b.value) if fn == "min" else max(a.value, b.value), dtype)
+    if dtype.is_int:
+        small = _compare("<=", a.bounds, b.bounds)
+        if small is not None:
+            return a if small == (fn == "min") else b
+    return Call(fn, (a, b), dtype)
+
+
+def divisibility(e: Expr, unknown_size: int = 1) -> int:
+    """The largest power of two (at most 2**20) known to divide `e`.
+
+    A dynamic size variable counts as a multiple of `unknown_size`.
+    """
+    terms, constant = linear(e)
+    found = 1 << 20
+    for term, coefficient in terms.values():
+        found = min(found, _low_bit(coefficient) * _term_divisor(term, unknown_size))
+    return min(found, _low_bit(constant)) if constant else found
+
+
+def _low_bit(value: int) -> int:
+    return value & -value
+
+
+def _term_divisor(term: Expr, unknown_size: int) -> int:
+    if getattr(term, "role", "") == "size":
+        return unknown_size
+    if isinstance(term, Binary) and term.op == "*":
+        return divisibility(term.a, unknown_size) * divisibility(term.b, unknown_size)
+    if isinstance(term, Binary) and term.op == "%":
+        return min(divisibility(term.a, unknown_size), divisibility(term.b, unknown_size))
+    return 1

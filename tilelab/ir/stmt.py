@@ -1,0 +1,179 @@
+"""Statements and kernels that both dialects share."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from tilelab.dtypes import DType
+from tilelab.errors import Loc
+from tilelab.ir.buffer import Buffer
+from tilelab.ir.core import Node
+from tilelab.ir.expr import Expr, Var
+
+
+@dataclass(frozen=True, eq=False)
+class Stmt(Node):
+    """Base of statements. `loc` is the Python text a statement comes from; every node that a
+    pass creates takes it from the node it replaces."""
+
+    loc: Loc | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Seq(Stmt):
+    """Statements one after another."""
+
+    body: tuple[Stmt, ...]
+
+
+class LoopKind(enum.Enum):
+    """How the iterations of a loop run.
+
+    LANES: independent iterations over registers of one thread, always unrolled; the simulator
+    runs them as one array axis. The others run in order.
+    """
+
+    SERIAL = "serial"
+    UNROLL = "unroll"
+    LANES = "lanes"
+    PARALLEL = "parallel"  # tile IR only: spread over the block's threads
+    PIPELINED = "pipelined"  # tile IR only
+
+
+@dataclass(frozen=True, eq=False)
+class For(Stmt):
+    """`for var in range(start, start + extent * step, step)`; `extent` counts iterations."""
+
+    var: Var
+    start: Expr
+    extent: Expr
+    step: Expr
+    kind: LoopKind
+    body: Seq
+    num_stages: int | None = None  # of a PIPELINED loop
+    attrs: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ParallelFor(Stmt):
+    """`for i, j in T.Parallel(M, N)`: every point once, spread over the threads (tile IR only)."""
+
+    vars: tuple[Var, ...]
+    extents: tuple[Expr | int, ...]
+    body: Seq
+    attrs: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class If(Stmt):
+    """A branch; `orelse` may be empty."""
+
+    cond: Expr
+    then: Seq
+    orelse: Seq | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class While(Stmt):
+    cond: Expr
+    body: Seq
+
+
+@dataclass(frozen=True, eq=False)
+class Break(Stmt):
+    """Leave the innermost loop."""
+
+
+@dataclass(frozen=True, eq=False)
+class Continue(Stmt):
+    """Go on with the innermost loop's next iteration."""
+
+
+@dataclass(frozen=True, eq=False)
+class Let(Stmt):
+    """Bind `var` to a value once; it stays valid to the end of the enclosing Seq."""
+
+    var: Var
+    value: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Store(Stmt):
+    """`buffer[indices] = value`, converted to the buffer's type."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Alloc(Stmt):
+    """A buffer begins to exist here (shared, fragment, local, barrier)."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel(Stmt):
+    """One device kernel of a function: its launch and its body.
+
+    `grid` has 1 to 3 extents in x, y, z order; `block_vars` one variable for each.
+    """
+
+    grid: tuple[Expr, ...]
+    threads: tuple[int, ...]
+    block_vars: tuple[Var, ...]
+    thread_vars: tuple[Var, ...]
+    body: Seq
+    attrs: tuple[tuple[str, object], ...] = ()
+
+    @property
+    def num_threads(self) -> int:
+        count = 1
+        for t in self.threads:
+            count *= t
+        return count
+
+
+@dataclass(frozen=True, eq=False)
+class TensorParam(Node):
+    """A tensor of the call: a GLOBAL buffer whose shape may hold size variables."""
+
+    buffer: Buffer
+
+    @property
+    def name(self) -> str:
+        return self.buffer.name
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarParam(Node):
+    """A runtime number of the call."""
+
+    var: Var
+
+    @property
+    def name(self) -> str:
+        return self.var.name
+
+    @property
+    def dtype(self) -> DType:
+        return self.var.dtype
+
+
+@dataclass(frozen=True, eq=False)
+class Function(Node):
+    """A traced program: parameters and one or more kernels, launched in order.
+
+    `sizes` are the T.dynamic variables that appear in shapes and strides. `outputs` are the
+    indices of parameters created by T.empty and returned (eager style).
+    """
+
+    name: str
+    params: tuple[TensorParam | ScalarParam, ...]
+    kernels: tuple[Kernel, ...]
+    sizes: tuple[Var, ...] = ()
+    outputs: tuple[int, ...] = ()
+    attrs: tuple[tuple[str, object], ...] = ()
+    loc: Loc | None = field(default=None, kw_only=True)

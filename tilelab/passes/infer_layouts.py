@@ -1,0 +1,128 @@
+"""infer-layouts: collect facts from ops and loops, solve, write layouts into the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tilelab.ir import (
+    Alloc,
+    Buffer,
+    Function,
+    Kernel,
+    Load,
+    Node,
+    ParallelFor,
+    Scope,
+    Stmt,
+    Store,
+    as_expr,
+    const_int,
+    map_children,
+    walk,
+)
+from tilelab.ir.rewrite import rewrite
+from tilelab.layout import Fragment
+from tilelab.errors import TileValueError
+from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.layout_solver import Solution, solve, unassigned
+from tilelab.passes.lowering_context import planning_context
+from tilelab.passes.plan import LayoutDecision
+from tilelab.passes.warp_specialize import USER_THREADS
+from tilelab.tile.op import Access, Fact, Loop, TileOp
+from tilelab.tile.ops.copy import Copy
+
+SPREAD = "spread"
+
+
+@tile_pass("infer-layouts", needs=("planned",), makes=("layouts",))
+def infer_layouts(function: Function, ctx: PassContext) -> Function:
+    """Choose a register layout for every fragment and an address map for every shared tile."""
+    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
+
+
+def worker_threads(kernel: Kernel) -> int:
+    """Threads that compute: the block without a producer warpgroup."""
+    for key, value in kernel.attrs:
+        if key == USER_THREADS:
+            count = 1
+            for t in value:  # type: ignore[attr-defined]
+                count *= int(t)  # pyright: ignore[reportUnknownArgumentType]
+            return count
+    return kernel.num_threads
+
+
+def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
+    threads = worker_threads(kernel)
+    lower = planning_context(ctx, threads)
+    facts: list[Fact] = []
+    buffers: dict[int, Buffer] = {}
+    for node in walk(kernel):
+        if isinstance(node, TileOp):
+            facts.extend(node.layout_rule(lower))
+        elif isinstance(node, ParallelFor):
+            facts.append(_loop_fact(node))
+        elif isinstance(node, Alloc):
+            buffers[id(node.buffer)] = node.buffer
+    solution = solve(facts, threads)
+    for buffer in unassigned(list(buffers.values()), solution):
+        spread = Fragment.blocked(buffer.static_shape, threads)
+        solution.buffers[id(buffer)] = (buffer, spread, "nothing constrains it: spread evenly")
+    return _apply(kernel, solution, ctx)
+
+
+def _loop_fact(loop: ParallelFor) -> Loop:
+    extents: list[int] = []
+    for e in loop.extents:
+        size = const_int(e)
+        if size is None:
+            raise TileValueError(
+                "the extent of a T.Parallel loop is known only at run time",
+                code="TL1703",
+                loc=loop.loc,
+                hint="loop over a constant block size; elements outside a tensor are skipped",
+            )
+        extents.append(size)
+    accesses = tuple(_accesses(loop))
+    names = sorted({a.buffer.name for a in accesses})
+    why = f"the T.Parallel loop over {', '.join(v.name for v in loop.vars)}"
+    return Loop(loop, loop.vars, tuple(extents), accesses, why + (f" ({', '.join(names)})" if names else ""))
+
+
+def _accesses(loop: ParallelFor) -> Iterator[Access]:
+    for n in walk(loop.body):
+        if isinstance(n, Load | Store) and n.buffer.scope is Scope.FRAGMENT:
+            yield Access(n.buffer, tuple(as_expr(i) for i in n.indices), isinstance(n, Store))
+
+
+def _apply(kernel: Kernel, solution: Solution, ctx: PassContext) -> Kernel:
+    """The kernel with layouts in its buffers, and spreads in its loops and copies."""
+    placed: dict[int, Buffer] = {}
+    for buffer, layout, reason in solution.buffers.values():
+        placed[id(buffer)] = replace(buffer, layout=layout)
+        ctx.trace.layouts.append(LayoutDecision(placed[id(buffer)], layout, reason))
+        ctx.note(f"{buffer.name}: {layout}: {reason}", buffer)
+
+    def visit(n: Node) -> Node | None:
+        if isinstance(n, Buffer):
+            return placed.get(id(n))
+        spread = solution.loops.get(id(n))
+        return None if spread is None else _with_spread(n, spread, visit)
+
+    done = rewrite(kernel, visit)
+    attrs = tuple((k, _map_buffers(v, placed)) for k, v in done.attrs)
+    return replace(done, attrs=attrs)
+
+
+def _with_spread(node: Node, spread: Fragment, visit: object) -> Stmt:
+    inner = map_children(node, lambda c: rewrite(c, visit))  # type: ignore[arg-type]
+    if isinstance(inner, Copy):
+        return replace(inner, spread=spread)
+    assert isinstance(inner, ParallelFor)
+    return replace(inner, attrs=(*inner.attrs, (SPREAD, spread)))
+
+
+def _map_buffers(value: object, placed: dict[int, Buffer]) -> object:
+    if isinstance(value, tuple):
+        return tuple(_map_buffers(v, placed) for v in value)  # pyright: ignore[reportUnknownVariableType]
+    return placed.get(id(value), value)

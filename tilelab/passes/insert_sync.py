@@ -1,0 +1,244 @@
+"""insert-sync: barriers between threads that write shared memory and threads that read it.
+
+Works from access sets: a barrier is put before the statement that would read what another thread
+may have written since the last barrier (or write what another may still read), with that pair as
+its reason. Pipelined slots are left out: their ring orders them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tilelab.ir import (
+    Buffer,
+    For,
+    If,
+    Load,
+    LoopKind,
+    Node,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    While,
+    as_expr,
+    walk,
+)
+from tilelab.passes.base import PassContext, tile_pass
+from tilelab.thread.intrinsics.barrier import (
+    FENCE_PROXY_ASYNC,
+    NAMED_BARRIER_SYNC,
+    SYNCTHREADS,
+)
+from tilelab.thread.nodes import (
+    Invoke,
+    Program,
+    Ref,
+    SharedDescriptor,
+    ThreadKernel,
+    VectorCopy,
+    WarpRoles,
+)
+
+READ, WRITE, ASYNC_READ = "read", "written", "read by the tensor cores"
+_ROLE_MODES = {"reads": (READ,), "writes": (WRITE,), "updates": (READ, WRITE)}
+
+
+def shared_accesses(node: Node) -> Iterator[tuple[Buffer, str]]:
+    """Every access to shared memory under `node`: the buffer, and how."""
+    for n in walk(node):
+        find = _ACCESS.get(type(n))
+        if find is not None:
+            for buffer, mode in find(n):
+                if buffer.scope is Scope.SHARED:
+                    yield buffer, mode
+
+
+def _invoke(n: Invoke) -> Iterator[tuple[Buffer, str]]:
+    for param, operand in zip(n.intrinsic.operands, n.operands, strict=True):
+        if isinstance(operand, SharedDescriptor):
+            yield operand.ref.buffer, ASYNC_READ
+        elif isinstance(operand, Ref):
+            for mode in _ROLE_MODES.get(param.role, ()):
+                yield operand.buffer, mode
+
+
+_ACCESS: dict[type[Node], Callable[[Any], Iterator[tuple[Buffer, str]]]] = {
+    Load: lambda n: iter([(n.buffer, READ)]),
+    Store: lambda n: iter([(n.buffer, WRITE)]),
+    VectorCopy: lambda n: iter([(n.dst.buffer, WRITE), (n.src.buffer, READ)]),
+    Invoke: _invoke,
+}
+
+
+@dataclass
+class Pending:
+    """Accesses since the last barrier."""
+
+    written: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
+    read: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
+
+    def copy(self) -> Pending:
+        return Pending(dict(self.written), dict(self.read))
+
+    def clear(self) -> None:
+        self.written.clear()
+        self.read.clear()
+
+    def add(self, accesses: list[tuple[Buffer, str]]) -> None:
+        for buffer, mode in accesses:
+            (self.written if mode == WRITE else self.read)[id(buffer)] = buffer
+
+    def merge(self, other: Pending) -> None:
+        self.written.update(other.written)
+        self.read.update(other.read)
+
+    def conflict(self, accesses: list[tuple[Buffer, str]]) -> tuple[str, bool] | None:
+        """Why `accesses` must wait, and whether an async reader is involved; None if not."""
+        for buffer, mode in accesses:
+            name = buffer.root.name
+            if mode != WRITE and id(buffer) in self.written:
+                needs_fence = any(b is buffer and m == ASYNC_READ for b, m in accesses)
+                return f"{name} was written by other threads", needs_fence
+            if mode == WRITE and id(buffer) in self.read:
+                return f"{name} is still being read by other threads", False
+            if mode == WRITE and id(buffer) in self.written:
+                return f"{name} is written by other threads too", False
+        return None
+
+
+@tile_pass("insert-sync", needs=("lowered",), makes=("synchronised",))
+def insert_sync(program: Program, ctx: PassContext) -> Program:
+    """Put barriers where threads hand shared data to each other, with the reason on each."""
+    kernels = tuple(Syncer(k, ctx).run() for k in program.kernels)
+    if all(a is b for a, b in zip(kernels, program.kernels, strict=True)):
+        return program
+    return replace(program, kernels=kernels)
+
+
+class Syncer:
+    """Inserts barriers into one kernel; roles get named barriers of their own threads."""
+
+    def __init__(self, kernel: ThreadKernel, ctx: PassContext) -> None:
+        self.kernel, self.ctx = kernel, ctx
+        self.exempt = ring_buffers(kernel)
+        self.role: tuple[int, int] | None = None
+
+    def run(self) -> ThreadKernel:
+        body = self.seq(self.kernel.body, Pending())
+        return self.kernel if body is self.kernel.body else replace(self.kernel, body=body)
+
+    def accesses(self, node: Node) -> list[tuple[Buffer, str]]:
+        return [(b, m) for b, m in shared_accesses(node) if id(b) not in self.exempt]
+
+    def seq(self, s: Seq, state: Pending) -> Seq:
+        out: list[Stmt] = []
+        for stmt in s.body:
+            out.extend(self.statement(stmt, state))
+        same = len(out) == len(s.body) and all(a is b for a, b in zip(out, s.body, strict=True))
+        return s if same else replace(s, body=tuple(out))
+
+    def statement(self, s: Stmt, state: Pending) -> list[Stmt]:
+        rule = _RULES.get(type(s))
+        if rule is not None and (not isinstance(s, For) or s.kind is LoopKind.SERIAL):
+            return rule(self, s, state)
+        if isinstance(s, Invoke) and s.intrinsic in (SYNCTHREADS, NAMED_BARRIER_SYNC):
+            state.clear()
+            return [s]
+        accesses = self.accesses(s)
+        out = self._barrier_for(accesses, state, s)
+        state.add(accesses)
+        return [*out, s]
+
+    def _barrier_for(
+        self, accesses: list[tuple[Buffer, str]], state: Pending, s: Stmt
+    ) -> list[Stmt]:
+        found = state.conflict(accesses)
+        if found is None:
+            return []
+        reason, fence = found
+        state.clear()
+        self.ctx.note(f"barrier: {reason}", s)
+        out: list[Stmt] = []
+        if fence:
+            why = "make ordinary writes visible to the tensor cores"
+            out.append(Invoke(FENCE_PROXY_ASYNC, (), why, loc=s.loc))
+        if self.role is None:
+            out.append(Invoke(SYNCTHREADS, (), reason, loc=s.loc))
+        else:
+            number, count = self.role
+            operands = (as_expr(number), as_expr(count))
+            out.append(Invoke(NAMED_BARRIER_SYNC, operands, reason, loc=s.loc))
+        return out
+
+    def nested(self, s: Seq, state: Pending) -> list[Stmt]:
+        return [self.seq(s, state)]
+
+    def branch(self, s: If, state: Pending) -> list[Stmt]:
+        """Barriers needed inside a branch stand before it: threads may not take it together."""
+        accesses = self.accesses(s)
+        out = self._barrier_for(accesses, state, s)
+        inner, other = state.copy(), state.copy()
+        then = self.seq(s.then, inner)
+        orelse = None if s.orelse is None else self.seq(s.orelse, other)
+        state.merge(inner)
+        state.merge(other)
+        same = then is s.then and orelse is s.orelse
+        return [*out, s if same else replace(s, then=then, orelse=orelse)]
+
+    def loop(self, s: For | While, state: Pending) -> list[Stmt]:
+        """The body is entered after itself too: its own end counts as what came before."""
+        around = state.copy()
+        self.seq_silently(s.body, around)
+        entry = state.copy()
+        entry.merge(around)
+        body = self.seq(s.body, entry)
+        state.merge(entry)
+        return [s if body is s.body else replace(s, body=body)]
+
+    def seq_silently(self, s: Seq, state: Pending) -> None:
+        """Run over a body for its effect on `state` alone."""
+        kept, self.ctx = self.ctx, _Quiet()  # type: ignore[assignment]
+        try:
+            self.seq(s, state)
+        finally:
+            self.ctx = kept
+
+    def roles(self, s: WarpRoles, state: Pending) -> list[Stmt]:
+        done: list[Any] = []
+        for number, role in enumerate(s.roles):
+            self.role = (number + 1, role.count)
+            done.append(replace(role, body=self.seq(role.body, state.copy())))
+        self.role = None
+        same = all(a.body is b.body for a, b in zip(done, s.roles, strict=True))
+        return [s if same else replace(s, roles=tuple(done))]
+
+
+class _Quiet:
+    """A context that records nothing, for the rehearsal of a loop body."""
+
+    def note(self, *args: Any, **kwargs: Any) -> None:
+        """Drop the note."""
+
+
+_RULES: dict[type[Stmt], Callable[[Syncer, Any, Pending], list[Stmt]]] = {
+    Seq: Syncer.nested, If: Syncer.branch, For: Syncer.loop, While: Syncer.loop,
+    WarpRoles: Syncer.roles,
+}  # fmt: skip
+
+
+def ring_buffers(kernel: ThreadKernel) -> set[int]:
+    """Ids of slots whose pipeline orders them: versioned buffers."""
+    found: set[int] = set()
+    for node in walk(kernel.body):
+        buffer = getattr(node, "buffer", None)
+        if isinstance(buffer, Buffer) and buffer.scope is Scope.SHARED and _is_versioned(buffer):
+            found.add(id(buffer))
+    return found
+
+
+def _is_versioned(buffer: Buffer) -> bool:
+    """A pass gave it one slot for each stage: one axis more than the user's buffer."""
+    return buffer.rank == buffer.root.rank + 1

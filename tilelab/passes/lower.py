@@ -1,0 +1,225 @@
+"""lower-tile-ops: tile IR -> thread IR. Each op's strategy writes what one thread does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilelab.ir import (
+    Alloc,
+    Break,
+    Buffer,
+    Continue,
+    Expr,
+    For,
+    Function,
+    If,
+    Kernel,
+    Let,
+    LoopKind,
+    Node,
+    ParallelFor,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    TensorParam,
+    Var,
+    While,
+    as_expr,
+    children,
+    walk,
+)
+from tilelab.errors import TileInternalError
+from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.block_order import block_order
+from tilelab.passes.infer_layouts import worker_threads
+from tilelab.passes.lower_loops import lower_parallel, scalar_rewriter
+from tilelab.passes.lowering_context import shared_state
+from tilelab.thread.nodes import (
+    UNPLACED,
+    Invoke,
+    Program,
+    Role,
+    SharedSlot,
+    TensorMap,
+    ThreadKernel,
+    WarpRoles,
+)
+from tilelab.tile.context import LowerContext
+from tilelab.tile.op import TileOp, pick_strategy
+
+
+@tile_pass("lower-tile-ops", needs=("layouts",), makes=("lowered",))
+def lower_tile_ops(function: Function, ctx: PassContext) -> Program:
+    """Replace every tile op by the statements of one thread."""
+    lowered = [_kernel(k, function, ctx, i) for i, k in enumerate(function.kernels)]
+    wide: dict[int, Buffer] = {}
+    for item in lowered:
+        wide.update(item.wide)
+    return Program(
+        name=function.name,
+        params=function.params,
+        sizes=function.sizes,
+        kernels=tuple(item.kernel for item in lowered),
+        outputs=function.outputs,
+        aligned=tuple(wide.values()) if ctx.aligned else (),
+    )
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A kernel and the tensors it accesses 16 bytes at a time."""
+
+    kernel: ThreadKernel
+    wide: dict[int, Buffer]
+
+
+def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -> Lowered:
+    name = f"{function.name}_kernel" + (f"_{number}" if len(function.kernels) > 1 else "")
+    taken = {p.name for p in function.params} | {v.name for v in function.sizes} | {name}
+    taken |= {n.buffer.name for n in walk(kernel) if isinstance(n, Alloc)}
+    taken |= {n.var.name for n in walk(kernel) if isinstance(n, For | Let)}
+    state = shared_state(ctx, taken)
+    threads = worker_threads(kernel)
+    lets, tid = _linear_thread(kernel, threads)
+    lower = Lowering(LowerContext(state, tid, threads), kernel)
+    body = lower.seq(kernel.body)
+    prologue, block_vars = block_order(kernel, state.names)
+    used = {id(n) for n in _outside_maps(body)}
+    start = (*prologue, *(s for s in lets if id(s.var) in used))
+    tensors = tuple(p.buffer for p in function.params if isinstance(p, TensorParam))
+    scalars = tuple(p.var for p in function.params if not isinstance(p, TensorParam))
+    done = ThreadKernel(
+        name=name,
+        maps=tuple(state.maps),
+        tensors=tuple(b for b in tensors if id(b) in used),
+        scalars=(*scalars, *function.sizes),
+        grid=kernel.grid,
+        threads=kernel.threads,
+        user_threads=_user_threads(kernel),
+        block_vars=block_vars,
+        thread_vars=kernel.thread_vars,
+        locals=tuple(state.locals),
+        shared=tuple(lower.slots),
+        dynamic_bytes=0,
+        static_bytes=0,
+        body=replace(body, body=(*start, *body.body)),
+        loc=kernel.loc,
+    )
+    return Lowered(done, state.wide_tensors)
+
+
+def _outside_maps(node: Node) -> Iterator[Node]:
+    """Everything under `node` but what TMA descriptors refer to: those tensors need no pointer."""
+    yield node
+    if not isinstance(node, TensorMap):
+        for child in children(node):
+            yield from _outside_maps(child)
+
+
+def _user_threads(kernel: Kernel) -> tuple[int, ...]:
+    found: Any = next((v for k, v in kernel.attrs if k == "user_threads"), kernel.threads)
+    return tuple(found)
+
+
+def _linear_thread(kernel: Kernel, threads: int) -> tuple[list[Let], Expr]:
+    """The thread's number among the workers, from 0; a name for it where bounds must be known."""
+    axes = [v for v, n in zip(kernel.thread_vars, kernel.threads, strict=False) if n > 1]
+    if len(axes) <= 1 and kernel.num_threads == threads:
+        return [], axes[0] if axes else as_expr(0)
+    value: Expr = as_expr(0)
+    stride = 1
+    for var, extent in zip(kernel.thread_vars, kernel.threads, strict=False):
+        value = value + var * stride
+        stride *= extent
+    tid = Var("tid", lo=0, hi=threads - 1)
+    return [Let(tid, value, loc=kernel.loc)], tid
+
+
+class Lowering:
+    """Walks a kernel body; ops go to their strategies, the rest is rewritten in place."""
+
+    def __init__(self, ctx: LowerContext, kernel: Kernel) -> None:
+        self.ctx, self.kernel = ctx, kernel
+        self.scalar = scalar_rewriter(ctx)
+        self.slots: list[SharedSlot] = []
+
+    def seq(self, s: Seq) -> Seq:
+        out: list[Stmt] = []
+        for stmt in s.body:
+            out.extend(self.statement(stmt))
+        return Seq(tuple(out), loc=s.loc)
+
+    def statement(self, s: Stmt) -> list[Stmt]:
+        """What replaces one statement."""
+        if isinstance(s, TileOp):
+            return self.tile_op(s)
+        rule = _RULES.get(type(s))
+        if rule is None:
+            raise TileInternalError(f"no lowering for {type(s).__name__}", loc=s.loc)
+        return rule(self, s)
+
+    def tile_op(self, op: TileOp) -> list[Stmt]:
+        strategy = pick_strategy(op, self.ctx)
+        self.ctx.note(f"{op.op_name} {op.label()}: {strategy.name}", op)
+        return list(strategy.lower(op, self.ctx))
+
+    def parallel(self, s: ParallelFor) -> list[Stmt]:
+        return lower_parallel(s, self.ctx)
+
+    def alloc(self, s: Alloc) -> list[Stmt]:
+        if s.buffer.scope in (Scope.LOCAL, Scope.FRAGMENT):
+            self.ctx.placed(s.buffer)
+        else:
+            self.slots.append(SharedSlot(s.buffer, UNPLACED, 0, dynamic=True))
+        return []
+
+    def nested(self, s: Seq) -> list[Stmt]:
+        return [self.seq(s)]
+
+    def loop(self, s: For) -> list[Stmt]:
+        kind = LoopKind.SERIAL if s.kind is LoopKind.PIPELINED else s.kind
+        return [
+            replace(
+                s,
+                start=self.scalar.value(s.start),
+                extent=self.scalar.value(s.extent),
+                step=self.scalar.value(s.step),
+                kind=kind,
+                body=self.seq(s.body),
+            )
+        ]
+
+    def branch(self, s: If) -> list[Stmt]:
+        orelse = None if s.orelse is None else self.seq(s.orelse)
+        cond = self.scalar.value(s.cond)
+        return [replace(s, cond=cond, then=self.seq(s.then), orelse=orelse)]
+
+    def while_loop(self, s: While) -> list[Stmt]:
+        return [replace(s, cond=self.scalar.value(s.cond), body=self.seq(s.body))]
+
+    def let(self, s: Let) -> list[Stmt]:
+        return [replace(s, value=self.scalar.value(s.value))]
+
+    def store(self, s: Store) -> list[Stmt]:
+        return [self.scalar.store(s)]
+
+    def same(self, s: Stmt) -> list[Stmt]:
+        return [s]
+
+    def roles(self, s: WarpRoles) -> list[Stmt]:
+        out: list[Role] = []
+        for role in s.roles:
+            inner = replace(self.ctx, first_thread=role.first)
+            out.append(replace(role, body=Lowering(inner, self.kernel).seq(role.body)))
+        return [replace(s, roles=tuple(out))]
+
+
+_RULES: dict[type[Stmt], Callable[[Lowering, Any], list[Stmt]]] = {
+    Seq: Lowering.nested, For: Lowering.loop, If: Lowering.branch, While: Lowering.while_loop,
+    Let: Lowering.let, Store: Lowering.store, ParallelFor: Lowering.parallel,
+    Alloc: Lowering.alloc, Invoke: Lowering.same, Break: Lowering.same, Continue: Lowering.same,
+    WarpRoles: Lowering.roles,
+}  # fmt: skip

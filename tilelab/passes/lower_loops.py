@@ -1,0 +1,204 @@
+"""Lowering of elementwise loops and single-element statements to what one thread does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilelab.errors import TileNotSupported
+from tilelab.ir import (
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    LoopKind,
+    Node,
+    ParallelFor,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    as_expr,
+    binary,
+    children,
+    const_int,
+    select,
+)
+from tilelab.ir.rewrite import rewrite
+from tilelab.layout import Fragment
+from tilelab.passes.infer_layouts import SPREAD
+from tilelab.tile.context import LowerContext
+from tilelab.tile.elementwise import both, guarded, loop
+
+
+def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
+    """`for i, j in T.Parallel(...)`: each thread runs the points of its registers."""
+    spread: Fragment = next(v for k, v in node.attrs if k == SPREAD)  # type: ignore[assignment]
+    register = ctx.fresh("i", spread.num_registers)
+    point = [as_expr(p) for p in spread.element_of(ctx.tid, register)]
+    lets, bound = _bind(node.vars, point, node)
+    inside: Expr | None = None
+    for value, extent, cover in zip(bound, spread.shape, spread.covers, strict=True):
+        if cover != extent:
+            inside = both(inside, binary("<", value, extent))
+    access = Elements(ctx, spread, register, dict(zip(node.vars, zip(point, bound, strict=True), strict=True)))
+    body = [access.statement(s) for s in node.body.body]
+    return [
+        loop(
+            register, spread.num_registers, LoopKind.LANES,
+            [*lets, guarded(inside, body, node.loc)], node.loc,
+        )
+    ]  # fmt: skip
+
+
+def _bind(
+    vars: Sequence[Var], point: Sequence[Expr], node: ParallelFor
+) -> tuple[list[Stmt], list[Expr]]:
+    """Name the point's coordinates that the body uses outside of fragment indices."""
+    lets: list[Stmt] = []
+    values: list[Expr] = []
+    for var, value in zip(vars, point, strict=True):
+        if isinstance(value, Var) or const_int(value) is not None or not _used(var, node):
+            values.append(value)
+            continue
+        named = Var(var.name, var.dtype, *value.bounds)
+        lets.append(Let(named, value, loc=node.loc))
+        values.append(named)
+    return lets, values
+
+
+def _used(var: Var, node: ParallelFor) -> bool:
+    """Whether a loop variable appears in the body outside of a fragment's indices."""
+
+    def visit(n: Node) -> bool:
+        if n is var:
+            return True
+        if isinstance(n, Load | Store) and n.buffer.scope is Scope.FRAGMENT:
+            return isinstance(n, Store) and visit(n.value)
+        return any(visit(c) for c in children(n))
+
+    return visit(node.body)
+
+
+class Elements:
+    """Rewrites single-element accesses: fragments to registers, tensors with guards."""
+
+    def __init__(
+        self,
+        ctx: LowerContext,
+        spread: Fragment | None,
+        register: Expr,
+        point: dict[Var, tuple[Expr, Expr]],
+    ) -> None:
+        self.ctx, self.spread, self.register = ctx, spread, register
+        self.exact = {id(v): p[0] for v, p in point.items()}  # layout formulas
+        self.named = {id(v): p[1] for v, p in point.items()}  # for the reader
+        self.vars = tuple(point)
+
+    def value(self, e: Expr) -> Expr:
+        """An expression with loop variables, fragment reads and tensor reads lowered."""
+        return rewrite(e, self._replace)
+
+    def _replace(self, n: Node) -> Node | None:
+        if id(n) in self.named:
+            return self.named[id(n)]
+        if isinstance(n, Load):
+            if n.buffer.scope is Scope.FRAGMENT:
+                return Load(self.ctx.placed(n.buffer), (self._register_of(n),))
+            return self._safe_load(n)
+        if isinstance(n, Stmt):
+            return self.statement(n)
+        return None
+
+    def _safe_load(self, n: Load) -> Expr:
+        indices = tuple(self.value(i) for i in n.indices)
+        read = Load(self.ctx.placed(n.buffer), indices)
+        if n.buffer.scope is not Scope.GLOBAL:
+            return read
+        ok = self.ctx.indices_in_bounds(n.buffer, indices)
+        return read if ok is None else select(ok, read, as_expr(0, n.dtype))
+
+    def _register_of(self, access: Load | Store) -> Expr:
+        """The register of a fragment element that this thread holds."""
+        if self.spread is None:
+            raise TileNotSupported(
+                f"an element of the fragment {access.buffer.name} is used outside of T.Parallel: "
+                "only some threads hold it",
+                code="TL1704",
+                loc=getattr(access, "loc", None),
+                hint="use T.Parallel, or copy the fragment to shared memory first",
+            )
+        layout = self.ctx.fragment(access.buffer)
+        identity = len(access.indices) == len(self.vars) and all(
+            a is b for a, b in zip(access.indices, self.vars, strict=True)
+        )
+        if identity and layout.axes == self.spread.axes:
+            return self.register
+        exact = tuple(rewrite(i, lambda n: self.exact.get(id(n))) for i in access.indices)
+        return as_expr(layout.register_of(exact))
+
+    def statement(self, s: Stmt) -> Stmt:
+        """A statement of the loop body."""
+        rule = _RULES.get(type(s))
+        if rule is None:
+            raise TileNotSupported(
+                f"{type(s).__name__} cannot stand in an elementwise loop",
+                code="TL1705",
+                loc=s.loc,
+                hint="move it out of T.Parallel",
+            )
+        return rule(self, s)
+
+    def store(self, s: Store) -> Stmt:
+        value = self.value(s.value)
+        if s.buffer.scope is Scope.FRAGMENT:
+            return replace(
+                s, buffer=self.ctx.placed(s.buffer), indices=(self._register_of(s),), value=value
+            )
+        indices = tuple(self.value(i) for i in s.indices)
+        done = replace(s, buffer=self.ctx.placed(s.buffer), indices=indices, value=value)
+        ok: Expr | None = None
+        if s.buffer.scope is Scope.GLOBAL:
+            ok = self.ctx.indices_in_bounds(s.buffer, indices)
+        if s.buffer.scope in (Scope.GLOBAL, Scope.SHARED):
+            ok = both(self._first_replica(), ok)
+        return guarded(ok, [done], s.loc)
+
+    def _first_replica(self) -> Expr | None:
+        """Elements that several threads hold are written to memory by one of them."""
+        if self.spread is None:
+            return None
+        ok: Expr | None = None
+        for extent, stride in self.spread.replicas:
+            ok = both(ok, binary("==", self.ctx.tid // stride % extent, 0))
+        return ok
+
+    def seq(self, s: Seq) -> Seq:
+        return replace(s, body=tuple(self.statement(x) for x in s.body))
+
+    def branch(self, s: If) -> Stmt:
+        orelse = None if s.orelse is None else self.seq(s.orelse)
+        return replace(s, cond=self.value(s.cond), then=self.seq(s.then), orelse=orelse)
+
+    def let(self, s: Let) -> Stmt:
+        return replace(s, value=self.value(s.value))
+
+    def inner_loop(self, s: For) -> Stmt:
+        start, extent = self.value(s.start), self.value(s.extent)
+        return replace(
+            s, start=start, extent=extent, step=self.value(s.step), body=self.seq(s.body)
+        )
+
+
+_RULES: dict[type[Stmt], Any] = {
+    Store: Elements.store, Seq: Elements.seq, If: Elements.branch, Let: Elements.let,
+    For: Elements.inner_loop,
+}  # fmt: skip
+
+
+def scalar_rewriter(ctx: LowerContext) -> Elements:
+    """For statements outside of T.Parallel, which every thread runs."""
+    return Elements(ctx, None, as_expr(0), {})

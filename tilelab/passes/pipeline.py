@@ -1,0 +1,24 @@
+"""The order of passes, with the reason on each line. Every target runs the same list."""
+
+from __future__ import annotations
+
+from tilelab.passes.base import Pass
+from tilelab.passes.check_ops import check_ops
+from tilelab.passes.infer_layouts import infer_layouts
+from tilelab.passes.insert_sync import insert_sync
+from tilelab.passes.lower import lower_tile_ops
+from tilelab.passes.plan_pipeline import plan_pipeline
+from tilelab.passes.plan_shared_memory import plan_shared_memory
+from tilelab.passes.software_pipeline import software_pipeline
+from tilelab.passes.warp_specialize import warp_specialize
+
+PASSES: tuple[Pass, ...] = (
+    check_ops,  # mistakes are reported on the program as the user wrote it
+    plan_pipeline,  # on whole ops: "this copy runs ahead" is one property of one op
+    warp_specialize,  # realises TMA plans; before layouts, so they see the final buffers
+    software_pipeline,  # realises cp.async plans, and turns what is left into plain loops
+    infer_layouts,  # needs the final ops and the number of computing threads
+    lower_tile_ops,  # tile IR -> thread IR
+    insert_sync,  # needs every access of every thread
+    plan_shared_memory,  # last: nothing allocates after it
+)

@@ -1,0 +1,278 @@
+"""plan-pipeline: for each T.Pipelined loop, which copies run ahead, in how many slots, by what.
+
+The plan is data, attached to the loop; `warp_specialize` and `software_pipeline` realise it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilelab.ir import (
+    Alloc,
+    Buffer,
+    Expr,
+    For,
+    Function,
+    Kernel,
+    Let,
+    Load,
+    LoopKind,
+    Node,
+    ParallelFor,
+    Region,
+    Scope,
+    Stmt,
+    Store,
+    const_int,
+    map_children,
+    walk,
+)
+from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.lowering_context import planning_context
+from tilelab.passes.plan import Mechanism, PipelinePlan, PlannedOp, RolePlan, VersionedBuffer
+from tilelab.target import Feature
+from tilelab.tile.context import LowerContext
+from tilelab.tile.op import TileOp
+from tilelab.tile.ops.copy import Copy
+from tilelab.tile.ops.copy_async import async_width, why_not_tma
+from tilelab.tile.ops.gemm import Gemm, plan_of
+
+WARPGROUP = 128
+PLAN = "plan"
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One access to a buffer: whole-program facts are built from these."""
+
+    buffer: Buffer
+    stmt: Stmt
+    is_write: bool
+
+
+def touches(node: Node) -> Iterator[Touch]:
+    """Every access to a buffer under `node`, by tile ops and by single elements."""
+    for n in walk(node):
+        if isinstance(n, TileOp):
+            yield from (Touch(r.buffer, n, False) for r in n.read_regions())
+            yield from (Touch(r.buffer, n, True) for r in n.written_regions())
+        elif isinstance(n, Store):
+            yield Touch(n.buffer, n, True)
+            yield from (Touch(e.buffer, n, False) for e in walk(n) if isinstance(e, Load))
+
+
+def plan_of_loop(loop: For) -> PipelinePlan | None:
+    """The plan that `plan-pipeline` attached to a loop."""
+    return next((v for k, v in loop.attrs if k == PLAN), None)  # type: ignore[return-value]
+
+
+@tile_pass("plan-pipeline", needs=("checked",), makes=("planned",))
+def plan_pipeline(function: Function, ctx: PassContext) -> Function:
+    """Decide stages, slots, producers and consumers of every pipelined loop."""
+    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
+
+
+def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
+    lower = planning_context(ctx, kernel.num_threads)
+    candidates = {
+        id(n): Candidate(n, kernel, lower)
+        for n in walk(kernel)
+        if isinstance(n, For) and n.kind is LoopKind.PIPELINED
+    }
+    specialise, why = _may_specialise(kernel, list(candidates.values()), ctx)
+
+    def visit(node: Node) -> Node:
+        found = candidates.get(id(node))
+        if found is None:
+            return map_children(node, visit) if not isinstance(node, Expr) else node
+        plan = _decide(found, ctx, specialise, why)
+        ctx.trace.pipelines.append(plan)
+        ctx.note(plan.reason, found.loop)
+        return replace(found.loop, attrs=(*found.loop.attrs, (PLAN, plan)))
+
+    return visit(kernel)  # type: ignore[return-value]
+
+
+class Candidate:
+    """A pipelined loop with what its body allows."""
+
+    def __init__(self, loop: For, kernel: Kernel, lower: LowerContext) -> None:
+        self.loop, self.kernel, self.lower = loop, kernel, lower
+        self.stages = loop.num_stages or 0
+        self.refusals: list[str] = []
+        self.producers = [s for s in loop.body.body if isinstance(s, Copy) and self._runs_ahead(s)]
+
+    def _runs_ahead(self, op: Copy) -> bool:
+        """Whether this copy may be issued iterations before its tile is used."""
+        if op.src.buffer.scope is not Scope.GLOBAL or op.dst.buffer.scope is not Scope.SHARED:
+            return False
+        why = self._why_not(op)
+        if why:
+            self.refusals.append(f"{op.label()} cannot run ahead: {why}")
+        return not why
+
+    def _why_not(self, op: Copy) -> str:
+        tile = op.dst.buffer
+        position = self._position(op)
+        for touch in touches(self.kernel):
+            if touch.buffer is op.src.buffer and touch.is_write:
+                return f"{op.src.buffer.name} is also written by this kernel"
+            if touch.buffer is not tile or touch.stmt is op:
+                continue
+            if touch.is_write:
+                return f"{tile.name} has another writer"
+            where = self._position(touch.stmt)
+            if where is None:
+                return f"{tile.name} is also read outside of the loop"
+            if position is not None and where < position:
+                return f"{tile.name} is read before it is written, so it carries the last tile"
+        if not _covers(op.dst):
+            return f"it fills only a part of {tile.name}"
+        return self._index_problem(op)
+
+    def _index_problem(self, op: Copy) -> str:
+        bound = [s.var for s in self.loop.body.body if isinstance(s, Let)]
+        for node in (n for start in op.src.starts for n in walk(start)):
+            if isinstance(node, Load) and node.buffer.scope is not Scope.GLOBAL:
+                return f"its place depends on {node.buffer.name}, computed in the kernel"
+            if any(node is v for v in bound):
+                return "its place depends on a value computed in the loop"
+        return ""
+
+    def _position(self, stmt: Stmt) -> int | None:
+        """Index of the body statement that contains `stmt`."""
+        for index, top in enumerate(self.loop.body.body):
+            if any(n is stmt for n in walk(top)):
+                return index
+        return None
+
+    @property
+    def consumers(self) -> list[Stmt]:
+        return [s for s in self.loop.body.body if not any(s is p for p in self.producers)]
+
+    def tma_refusals(self) -> list[str]:
+        found = [(op, why_not_tma(op.src, op.dst, self.lower)) for op in self.producers]
+        return [f"{op.label()}: {why}" for op, why in found if why]
+
+
+def _covers(region: Region) -> bool:
+    starts_at_zero = all(const_int(s) == 0 for s in region.starts)
+    pairs = zip(region.extents, region.buffer.shape, strict=True)
+    return starts_at_zero and all(const_int(e) == const_int(n) for e, n in pairs)
+
+
+def _may_specialise(
+    kernel: Kernel, loops: Sequence[Candidate], ctx: PassContext
+) -> tuple[bool, str]:
+    """Whether the kernel gets a producer warpgroup, and the reason either way."""
+    if not ctx.target.has(Feature.TMA, Feature.MBARRIER):
+        return False, f"{ctx.target} has no TMA"
+    if ctx.option("tl.disable_warp_specialized", False):
+        return False, "tl.disable_warp_specialized is set"
+    if ctx.option("tl.disable_tma_lower", False):
+        return False, "tl.disable_tma_lower is set"
+    threads = kernel.num_threads
+    if threads % WARPGROUP or threads + WARPGROUP > ctx.target.limits.threads_per_block:
+        return False, f"{threads} threads leave no place for a producer warpgroup"
+    if len(kernel.threads) > 1 and any(t > 1 for t in kernel.threads[1:]):
+        return False, "the block's threads have more than one axis"
+    if any(n is v for v in kernel.thread_vars for n in walk(kernel.body)):
+        return False, "the program uses the thread index itself"
+    wanted = [c for c in loops if c.stages >= 1 and c.producers]
+    for candidate in wanted:
+        if not any(s is candidate.loop for s in kernel.body.body):
+            return False, "a pipelined loop is nested in another statement"
+        refusals = candidate.tma_refusals()
+        if refusals:
+            return False, refusals[0]
+    return bool(wanted), "every producer copy is a TMA load"
+
+
+def _decide(c: Candidate, ctx: PassContext, specialise: bool, why: str) -> PipelinePlan:
+    mechanism: Mechanism = "sync"
+    if not c.producers or c.stages < 1:
+        reason = c.refusals[0] if c.refusals else (
+            "num_stages = 0: load, wait, compute" if c.stages < 1 else "nothing to load ahead"
+        )  # fmt: skip
+    elif specialise:
+        mechanism, reason = "tma", why
+    elif c.stages > 1 and ctx.target.has(Feature.CP_ASYNC):
+        mechanism, reason = "cp.async", f"cp.async in one instruction stream ({why})"
+    else:
+        reason = f"one stage cannot overlap in one instruction stream ({why})"
+    stages = c.stages if mechanism != "sync" else 1
+    producers = c.producers if mechanism != "sync" else []
+    names = [op.dst.buffer for op in producers]
+    engines = {"tma": "TMA", "cp.async": "cp.async", "sync": "threads"}
+    return PipelinePlan(
+        loop=c.loop.var.name,
+        kernel="",
+        mechanism=mechanism,
+        num_stages=stages,
+        prefetch={"tma": stages, "cp.async": stages - 1, "sync": 0}[mechanism],
+        trip_count=const_int(c.loop.extent),
+        producers=tuple(_planned_copy(op, engines[mechanism], c.lower) for op in producers),
+        consumers=tuple(_planned(s, c.lower) for s in _work(c, mechanism)),
+        buffers=tuple(VersionedBuffer(b, stages, _bytes(b)) for b in names),
+        roles=_roles(c.kernel.num_threads, mechanism),
+        barriers=(),
+        loc=c.loop.loc,
+        reason=f"pipeline over {c.loop.var.name}: {reason}",
+    )
+
+
+def _work(c: Candidate, mechanism: Mechanism) -> Iterable[Stmt]:
+    body = c.consumers if mechanism != "sync" else list(c.loop.body.body)
+    return [s for s in body if not isinstance(s, Alloc | Let)]
+
+
+def _bytes(buffer: Buffer) -> int:
+    count = buffer.dtype.bytes
+    for extent in buffer.static_shape:
+        count *= extent
+    return count
+
+
+def _planned_copy(op: Copy, engine: str, lower: LowerContext) -> PlannedOp:
+    if engine == "cp.async" and async_width(op.src, op.dst, lower) is None:
+        engine = "threads"
+    return PlannedOp(op.label(), "copy", engine, _bytes(op.dst.buffer), op.loc, op)
+
+
+def _planned(stmt: Stmt, lower: LowerContext) -> PlannedOp:
+    if isinstance(stmt, Gemm):
+        plan = plan_of(stmt, lower)
+        return PlannedOp(stmt.label(), "gemm", plan.instruction, 0, stmt.loc, stmt)
+    label = stmt.label() if isinstance(stmt, TileOp) else _statement_label(stmt)
+    kind: Any = "copy" if isinstance(stmt, Copy) else "compute"
+    return PlannedOp(label, kind, "threads", 0, stmt.loc, stmt)
+
+
+def _statement_label(stmt: Stmt) -> str:
+    written = [t.buffer.name for t in touches(stmt) if t.is_write]
+    what = "parallel" if isinstance(stmt, ParallelFor) else "compute"
+    return f"{what} {written[0]}" if written else what
+
+
+def _roles(threads: int, mechanism: Mechanism) -> tuple[RolePlan, ...]:
+    if mechanism != "tma":
+        return (RolePlan("all", 0, threads, None),)
+    registers = consumer_registers(threads)
+    return (
+        RolePlan("consumer", 0, threads, registers),
+        RolePlan("producer", threads, WARPGROUP, PRODUCER_REGISTERS),
+    )
+
+
+PRODUCER_REGISTERS = 24
+REGISTERS_PER_WARPGROUP_SLOT = 512  # 64 K registers / 128 threads
+MAX_REGISTERS = 240  # largest multiple of 8 that setmaxnreg takes below the hard limit of 255
+
+
+def consumer_registers(threads: int) -> int:
+    """Registers per consumer thread when the producer keeps 24 (setmaxnreg takes multiples of 8)."""
+    groups = threads // WARPGROUP
+    share = (REGISTERS_PER_WARPGROUP_SLOT - PRODUCER_REGISTERS) // groups
+    return min(MAX_REGISTERS, share // 8 * 8)

@@ -1,0 +1,141 @@
+"""software-pipeline: realise a cp.async plan in one instruction stream.
+
+    prologue: issue the first S-1 iterations, one commit group each
+    loop k:   wait until group k has arrived; barrier; issue iteration k + S-1; compute k
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tilelab.ir import (
+    Alloc,
+    Buffer,
+    Expr,
+    For,
+    Function,
+    If,
+    Kernel,
+    Let,
+    LoopKind,
+    Node,
+    Seq,
+    Stmt,
+    Var,
+    as_expr,
+    binary,
+    const_int,
+    map_children,
+)
+from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.plan import PipelinePlan
+from tilelab.passes.plan_pipeline import plan_of_loop
+from tilelab.passes.versions import in_slot, sequence, versioned
+from tilelab.thread.intrinsics.barrier import FENCE_PROXY_ASYNC, SYNCTHREADS
+from tilelab.thread.intrinsics.cp_async import CP_ASYNC_COMMIT, cp_async_wait
+from tilelab.thread.nodes import Invoke
+from tilelab.tile.ops.copy import Copy
+
+
+@tile_pass("software-pipeline", needs=("planned",))
+def software_pipeline(function: Function, ctx: PassContext) -> Function:
+    """Turn cp.async plans into prologue and steady loop, and plain plans into serial loops."""
+    return map_children(function, lambda n: _kernel(n) if isinstance(n, Kernel) else n)
+
+
+def _kernel(kernel: Kernel) -> Kernel:
+    rings: list[Buffer] = []
+
+    def visit(node: Node) -> Node:
+        if isinstance(node, For) and node.kind is LoopKind.PIPELINED:
+            plan = plan_of_loop(node)
+            if plan is not None and plan.mechanism == "cp.async":
+                return _realise(node, plan, rings)
+            body = map_children(node.body, visit)
+            attrs = tuple(a for a in node.attrs if a[0] != "plan")
+            return replace(node, kind=LoopKind.SERIAL, num_stages=None, attrs=attrs, body=body)
+        return map_children(node, visit) if not isinstance(node, Expr) else node
+
+    return _with_allocs(map_children(kernel, visit), rings)
+
+
+def _with_allocs(kernel: Kernel, rings: list[Buffer]) -> Kernel:
+    """Allocate the slots in place of the buffers they replace."""
+    if not rings:
+        return kernel
+    replaced = {id(b.origin) for b in rings}
+    kept = (s for s in kernel.body.body if not isinstance(s, Alloc) or id(s.buffer) not in replaced)
+    body = (*(Alloc(b, loc=b.loc) for b in rings), *kept)
+    return replace(kernel, body=replace(kernel.body, body=body))
+
+
+def _realise(loop: For, plan: PipelinePlan, rings: list[Buffer]) -> Seq:
+    stages, ahead = plan.num_stages, plan.prefetch
+    producers = [op.op for op in plan.producers]
+    slots = {id(v.buffer): versioned(v.buffer, stages) for v in plan.buffers}
+    rings.extend(slots.values())
+    copies = [replace(p, is_async=True) for p in producers if isinstance(p, Copy)]
+    work = [s for s in loop.body.body if not any(s is p for p in producers)]
+    prologue = _prologue(loop, copies, slots, ahead)
+    trip = (loop.var - loop.start) // loop.step
+    issue = _issue_ahead(loop, copies, slots, plan)
+    uses_wgmma = any(op.engine.startswith("wgmma") for op in plan.consumers)
+    body: list[Stmt] = [*_arrival(loop, ahead, uses_wgmma)]
+    body.append(issue)
+    body.append(Invoke(CP_ASYNC_COMMIT, (), loc=loop.loc))
+    body.extend(in_slot(work, slots, trip % stages))
+    attrs = tuple(a for a in loop.attrs if a[0] != "plan")
+    steady = replace(
+        loop, kind=LoopKind.SERIAL, num_stages=None, attrs=attrs, body=sequence(body, loop)
+    )
+    return Seq((*prologue, steady), loc=loop.loc)
+
+
+def _issue_ahead(
+    loop: For, copies: Sequence[Stmt], slots: dict[int, Buffer], plan: PipelinePlan
+) -> Stmt:
+    """Start the copies of a later iteration, if there is one; its number has known bounds."""
+    trip = (loop.var - loop.start) // loop.step + plan.prefetch
+    count = const_int(loop.extent)
+    later = Var(f"{loop.var.name}_next", lo=0, hi=None if count is None else count - 1)
+    values = {loop.var: loop.start + later * loop.step}
+    body = in_slot(copies, slots, later % plan.num_stages, values)
+    return _when(binary("<", trip, loop.extent), (Let(later, trip, loc=loop.loc), *body), loop)
+
+
+def _arrival(loop: For, ahead: int, uses_wgmma: bool) -> list[Stmt]:
+    """Wait for this iteration's tiles, and let every thread see them."""
+    out: list[Stmt] = [
+        Invoke(cp_async_wait(ahead - 1), (), "this iteration's tiles have arrived", loc=loop.loc)
+    ]
+    if uses_wgmma:
+        why = "wgmma reads what threads and cp.async wrote"
+        out.append(Invoke(FENCE_PROXY_ASYNC, (), why, loc=loop.loc))
+    why = "all threads' copies are visible; the oldest slot has been read"
+    out.append(Invoke(SYNCTHREADS, (), why, loc=loop.loc))
+    return out
+
+
+def _prologue(
+    loop: For, copies: Sequence[Stmt], slots: dict[int, Buffer], ahead: int
+) -> tuple[Stmt, ...]:
+    """Issue iterations 0 to ahead-1, a commit group each (empty ones past the last iteration)."""
+    out: list[Stmt] = []
+    for p in range(ahead):
+        value = loop.start + loop.step * p
+        issue = in_slot(copies, slots, as_expr(p), {loop.var: as_expr(value)})
+        out.append(_when(binary("<", as_expr(p), loop.extent), issue, loop))
+        out.append(Invoke(CP_ASYNC_COMMIT, (), loc=loop.loc))
+    return tuple(out)
+
+
+def _when(condition: Expr, body: Sequence[Stmt], like: Stmt) -> Stmt:
+    """`body` under a condition that may already be decided."""
+    known = const_int(condition)
+    if known is not None:
+        return sequence(body if known else (), like)
+    return If(condition, sequence(body, like), loc=like.loc)
+
+
+__all__ = ["software_pipeline"]

@@ -1,0 +1,1 @@
+"""Run time: NVRTC, the driver, TMA descriptors, the kernel cache, launching and checks."""

@@ -1,0 +1,297 @@
+"""Bind the arguments of a call to the parameters of a kernel, for the GPU and the simulator.
+
+Each error names the parameter, what was expected, what came, and a remedy. Hides how dynamic
+sizes are solved from the shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilelab.dtypes import DType
+from tilelab.errors import Loc, TileTypeError, TileValueError
+from tilelab.ir import Buffer, Expr, ScalarParam, TensorParam, Var, const_int
+from tilelab.runtime.evaluate import function_of
+from tilelab.runtime.sizes import SizeSolver
+from tilelab.runtime.tensors import TensorFacts, facts_of, is_tensor, same_dtype, torch_name
+
+Param = TensorParam | ScalarParam
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The arguments of one call, in the order of the parameters.
+
+    `values` and `facts` have None for outputs that the launcher allocates (and `facts` for
+    scalars). `sizes` are the values of the dynamic sizes, in the order of the signature's; `device`
+    is None when no argument is a tensor.
+    """
+
+    values: tuple[Any, ...]
+    facts: tuple[TensorFacts | None, ...]
+    sizes: tuple[int, ...]
+    device: str | None
+
+
+class Signature:
+    """The parameters of a kernel: what a call must pass and which outputs it gets back."""
+
+    def __init__(
+        self,
+        name: str,
+        params: Sequence[Param],
+        sizes: Sequence[Var] = (),
+        outputs: Sequence[int] = (),
+        loc: Loc | None = None,
+    ) -> None:
+        self.name = name
+        self.params = tuple(params)
+        self.sizes = tuple(sizes)
+        self.loc = loc
+        self.outputs = _positions(name, outputs, self.params)
+        self.inputs = tuple(i for i in range(len(params)) if i not in self.outputs)
+        self.scalars = tuple(p.var for p in params if isinstance(p, ScalarParam))
+        self.variables = (*self.sizes, *self.scalars)
+        self._solver = SizeSolver(name, self.params, self.sizes, self.inputs)
+        self._shapes = {
+            i: function_of(p.buffer.shape, self.variables)
+            for i, p in enumerate(self.params) if isinstance(p, TensorParam)
+        }  # fmt: skip
+        self._strides = {
+            i: function_of(p.buffer.effective_strides(), self.variables)
+            for i, p in enumerate(self.params) if isinstance(p, TensorParam)
+        }  # fmt: skip
+
+    def bind(self, args: Sequence[Any]) -> Binding:
+        """Check a call's arguments (one for each input) and solve the dynamic sizes."""
+        self._check_count(args)
+        values: list[Any] = [None] * len(self.params)
+        facts: list[TensorFacts | None] = [None] * len(self.params)
+        for position, value in zip(self.inputs, args, strict=True):
+            param = self.params[position]
+            if isinstance(param, ScalarParam):
+                values[position] = self._scalar(param, value)
+            else:
+                values[position] = value
+                facts[position] = self._tensor(param, value)
+        device = self._device(facts)
+        sizes = self._solver.solve(facts, values)
+        numbers = (*sizes, *(v for v, p in zip(values, self.params, strict=True)
+                             if isinstance(p, ScalarParam)))  # fmt: skip
+        for position, fact in enumerate(facts):
+            if fact is not None:
+                self._check_layout(position, fact, numbers)
+        return Binding(tuple(values), tuple(facts), sizes, device)
+
+    def numbers(self, binding: Binding) -> tuple[Any, ...]:
+        """Values of `variables`: the dynamic sizes, then the scalar parameters."""
+        pairs = zip(binding.values, self.params, strict=True)
+        return (*binding.sizes, *(v for v, p in pairs if isinstance(p, ScalarParam)))
+
+    def shape_of(self, position: int, numbers: Sequence[Any]) -> tuple[int, ...]:
+        """The shape of a tensor parameter, given the values of `variables`."""
+        return self._shapes[position](*numbers)
+
+    def strides_of(self, position: int, numbers: Sequence[Any]) -> tuple[int, ...]:
+        """The strides (elements) that a tensor parameter was declared with."""
+        return self._strides[position](*numbers)
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(describe(self.params[i]) for i in self.inputs)})"
+
+    # ---- one check each ----------------------------------------------------------------------
+
+    def _check_count(self, args: Sequence[Any]) -> None:
+        if len(args) == len(self.inputs):
+            return
+        names = ", ".join(self.params[i].name for i in self.inputs) or "none"
+        made = ", ".join(self.params[i].name for i in self.outputs)
+        extra = f"; {made} is allocated and returned, do not pass it" if made else ""
+        raise TileValueError(
+            f"Kernel expected {len(self.inputs)} inputs, but {len(args)} are provided",
+            code="TL1611", loc=self.loc,
+            hint=f"call {self.name} with: {names}{extra}",
+        )  # fmt: skip
+
+    def _scalar(self, param: ScalarParam, value: Any) -> Any:
+        if hasattr(value, "item") and not getattr(value, "shape", ()):
+            value = value.item()
+        dtype = param.dtype
+        fits = isinstance(value, bool | int) or (dtype.is_float and isinstance(value, float))
+        if not fits:
+            raise TileTypeError(
+                f"argument {param.name} of {self.name} is a number of type {dtype}, "
+                f"got {_kind(value)}",
+                code="TL1612", loc=self.loc,
+                hint=f"pass a Python {'float' if dtype.is_float else 'int'}",
+            )  # fmt: skip
+        if dtype.is_int:
+            check_range(self.name, param.name, int(value), dtype)
+        return float(value) if dtype.is_float else value
+
+    def _tensor(self, param: TensorParam, value: Any) -> TensorFacts:
+        if not is_tensor(value):
+            raise TileTypeError(
+                f"argument {param.name} of {self.name} is a tensor, got {_kind(value)}",
+                code="TL1612", loc=self.loc, hint=f"pass {describe(param)}",
+            )  # fmt: skip
+        facts, expected = facts_of(value), param.buffer.dtype
+        if not same_dtype(expected, facts.dtype):
+            raise TileTypeError(
+                f"argument {param.name} of {self.name} has dtype {facts.dtype}, "
+                f"expected {expected}",
+                code="TL1613", loc=self.loc,
+                hint=f"convert it: {param.name}.to({torch_name(expected)}), or declare the "
+                f"parameter as {facts.dtype}",
+            )  # fmt: skip
+        if len(facts.shape) != param.buffer.rank:
+            raise TileValueError(
+                f"argument {param.name} of {self.name} has {len(facts.shape)} axes "
+                f"{facts.shape}, expected {param.buffer.rank}: {shape_text(param.buffer.shape)}",
+                code="TL1614", loc=self.loc, hint=f"reshape it to {describe(param)}",
+            )  # fmt: skip
+        return facts
+
+    def _device(self, facts: Sequence[TensorFacts | None]) -> str | None:
+        first: tuple[str, str] | None = None
+        for param, fact in zip(self.params, facts, strict=True):
+            if fact is None:
+                continue
+            if first is None:
+                first = (param.name, fact.device)
+            elif fact.device != first[1]:
+                raise TileValueError(
+                    f"the arguments of {self.name} lie on different devices: {first[0]} on "
+                    f"{first[1]}, {param.name} on {fact.device}",
+                    code="TL1618", loc=self.loc,
+                    hint=f'move all to one: {param.name}.to("{first[1]}")',
+                )  # fmt: skip
+        return first[1] if first else None
+
+    def _check_layout(self, position: int, fact: TensorFacts, numbers: Sequence[Any]) -> None:
+        param = self.params[position]
+        assert isinstance(param, TensorParam)
+        expected = self.shape_of(position, numbers)
+        if fact.shape != expected:
+            raise TileValueError(
+                f"argument {param.name} of {self.name} has shape {fact.shape}, "
+                f"expected {expected}",
+                code="TL1615", loc=self.loc, hint=self._shape_hint(param, numbers),
+            )  # fmt: skip
+        strides = self.strides_of(position, numbers)
+        if not _same_strides(fact, strides):
+            raise self._wrong_strides(param, fact, strides)
+
+    def _shape_hint(self, param: TensorParam, numbers: Sequence[Any]) -> str:
+        pairs = zip(self.sizes, numbers, strict=False)
+        known = ", ".join(f"{v.name} = {n}" for v, n in pairs)
+        hint = f"{param.name} is declared as {describe(param)}"
+        return f"{hint}, and this call has {known}" if known else hint + "; pass that shape"
+
+    def _wrong_strides(
+        self, param: TensorParam, fact: TensorFacts, expected: tuple[int, ...]
+    ) -> TileValueError:
+        contiguous = param.buffer.strides is None
+        hint = (
+            f"pass {param.name}.contiguous(), or declare it with T.StridedTensor"
+            if contiguous
+            else f"{param.name} is declared with the strides {shape_text(param.buffer.strides)}"
+        )
+        word = "contiguous strides" if contiguous else "strides"
+        return TileValueError(
+            f"argument {param.name} of {self.name} has strides {fact.strides}, expected {word} "
+            f"{expected}",
+            code="TL1617", loc=self.loc, hint=hint,
+        )  # fmt: skip
+
+
+def misaligned(buffers: Sequence[Buffer], facts: dict[str, TensorFacts]) -> str | None:
+    """Why the assumption "16-byte aligned rows and base" does not hold, or None when it does.
+
+    `buffers` are the parameters the assumption is about; `facts` are by parameter name."""
+    for buffer in buffers:
+        fact = facts.get(buffer.root.name)
+        if fact is None:
+            continue
+        if fact.pointer % 16:
+            return (
+                f"argument {buffer.root.name} starts at {fact.pointer:#x}, which is "
+                f"{fact.pointer % 16} bytes past a multiple of 16, expected 0"
+            )
+        for extent, stride in zip(fact.shape, fact.strides, strict=True):
+            step = stride * buffer.dtype.bytes
+            if stride != 1 and extent > 1 and step % 16:
+                return (
+                    f"rows of argument {buffer.root.name} lie {step} bytes apart, expected a "
+                    "multiple of 16"
+                )
+    return None
+
+
+def check_range(kernel: str, name: str, value: int, dtype: DType) -> None:
+    """TileValueError (TL1620) when an integer does not fit its type."""
+    low = 0 if dtype.kind == "uint" else -(1 << (dtype.bits - 1))
+    high = (1 << (dtype.bits if dtype.kind == "uint" else dtype.bits - 1)) - 1
+    if not low <= value <= high:
+        raise TileValueError(
+            f"argument {name} of {kernel} is {value}, expected {low} to {high} ({dtype})",
+            code="TL1620",
+            hint=f'declare {name} with a wider type, such as T.dynamic("{name}", "int64")',
+        )
+
+
+def describe(param: Param) -> str:
+    """A parameter as a reader knows it: "A: float16(M, 64)"."""
+    if isinstance(param, ScalarParam):
+        return f"{param.name}: {param.dtype}"
+    return f"{param.name}: {param.buffer.dtype}{shape_text(param.buffer.shape)}"
+
+
+def shape_text(shape: Sequence[Expr | int] | None) -> str:
+    """A shape with the names of its dynamic sizes."""
+    parts = [_extent_text(s) for s in shape or ()]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _extent_text(size: Expr | int) -> str:
+    known = const_int(size)
+    return str(known) if known is not None else SizeSolver.text(size)
+
+
+def _same_strides(fact: TensorFacts, expected: Sequence[int]) -> bool:
+    """Equal where it matters: an axis of one element, or an empty tensor, is never stepped."""
+    if 0 in fact.shape:
+        return True
+    triples = zip(fact.shape, fact.strides, expected, strict=True)
+    return all(extent == 1 or got == want for extent, got, want in triples)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _positions(name: str, outputs: Sequence[int], params: Sequence[Param]) -> tuple[int, ...]:
+    """Indices of outputs, negative ones resolved, in the order given."""
+    found: list[int] = []
+    for index in outputs:
+        position = index + len(params) if index < 0 else index
+        if not 0 <= position < len(params):
+            raise TileValueError(
+                f"out_idx {index} names no parameter of {name}, which has {len(params)}",
+                code="TL1621", hint=f"use 0 to {len(params) - 1}, or negative from the end",
+            )  # fmt: skip
+        if isinstance(params[position], ScalarParam):
+            raise TileValueError(
+                f"out_idx {index} of {name} is {params[position].name}, a number: only tensors "
+                "can be outputs",
+                code="TL1621", hint="name a tensor parameter",
+            )  # fmt: skip
+        if position in found:
+            raise TileValueError(
+                f"out_idx of {name} names parameter {params[position].name} twice",
+                code="TL1621", hint="name each output once",
+            )  # fmt: skip
+        found.append(position)
+    return tuple(found)

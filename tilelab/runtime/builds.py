@@ -1,0 +1,139 @@
+"""Variants of one kernel: which are needed, lowered once, compiled once, checked for a device.
+
+Hides the cache on disk and the choice of architecture.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tilelab.codegen.source import CudaSource
+from tilelab.errors import Loc, TileRuntimeError
+from tilelab.passes.base import CompileTrace
+from tilelab.runtime import cache, driver, nvrtc
+from tilelab.runtime.budget import check_shared
+from tilelab.runtime.module import Variant
+from tilelab.target import DEFAULT_TARGET, Target
+from tilelab.thread.nodes import Program
+
+
+class LoweredProgram(Protocol):
+    """What the compiler hands over (compile.Lowered)."""
+
+    @property
+    def program(self) -> Program: ...
+    @property
+    def trace(self) -> CompileTrace: ...
+    @property
+    def cuda(self) -> CudaSource: ...
+
+
+@dataclass
+class Build:
+    """One variant: lowered, and its machine code once it was asked for."""
+
+    target: Target
+    lowered: LoweredProgram
+    cubin: nvrtc.Cubin | None = None
+
+
+Lower = Callable[[Target, bool], LoweredProgram]
+"""(target, aligned) -> the lowered function."""
+
+
+class Builds:
+    """All variants of one kernel. `wanted` is the target the user named, None for the device's."""
+
+    def __init__(
+        self,
+        name: str,
+        lower: Lower,
+        wanted: Target | None,
+        pass_configs: Mapping[str, Any],
+        options: tuple[str, ...],
+        verbose: bool = False,
+    ) -> None:
+        self._name = name
+        self._lower = lower
+        self._wanted = wanted
+        self._configs = pass_configs
+        self._options = options
+        self._verbose = verbose
+        self._found: dict[tuple[Target, bool], Build] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def target(self) -> Target:
+        """What is compiled for when no call decides: the target named (as machine code for this
+        machine's GPU when that is newer), the GPU's, or the default."""
+        if driver.find() is None:
+            return self._wanted or DEFAULT_TARGET
+        own = driver.device_info().target
+        if self._wanted is None:
+            return own
+        fits = self._wanted.features <= own.features
+        return self._wanted.built_for(own.arch) if fits else self._wanted
+
+    def build(self, aligned: bool = True, target: Target | None = None) -> Build:
+        """A variant, lowered at first use."""
+        key = (target or self.target, aligned)
+        with self._lock:
+            found = self._found.get(key)
+            if found is None:
+                found = self._found[key] = Build(key[0], self._lower(*key))
+            return found
+
+    def cubin(self, build: Build) -> nvrtc.Cubin:
+        """Machine code of a variant: from memory, from the cache on disk, or from NVRTC. What
+        ptxas finds wrong with it (spills, serialised wgmma) is a Python warning, once."""
+        with self._lock:
+            if build.cubin is None:
+                build.cubin = self._compiled(build)
+                for remark in build.cubin.warnings:
+                    warnings.warn(f"{self._name}: {remark}", RuntimeWarning, stacklevel=3)
+            return build.cubin
+
+    def _compiled(self, build: Build) -> nvrtc.Cubin:
+        source, arch = build.lowered.cuda, build.target.arch
+        # The CUDA text stands for the tile IR: lowering has run by now (its trace is wanted), and
+        # equal text gives equal machine code whatever program it came from.
+        key = cache.cache_key(
+            source.text, f"{build.target.name}:{arch}",
+            pass_configs=self._configs, options=self._options, compiler=nvrtc.version(),
+        )  # fmt: skip
+        found = cache.load(key)
+        if found is not None:
+            return found
+
+        def locate(line: int) -> Loc | None:
+            places = [link.loc for link in source.links_of_line(line) if link.loc is not None]
+            return places[-1] if places else None
+
+        if self._verbose:
+            print(f"tilelab: compiling {self._name} for {arch}")
+        made = nvrtc.compile_cubin(source.text, arch, options=self._options, locate=locate)
+        cache.store(key, made, source.text)
+        return made
+
+    def variant(self, device: int, aligned: bool) -> Variant:
+        """What runs on GPU `device`: this kernel's target, as machine code for that chip.
+        TileRuntimeError (TL1633) when the chip lacks a feature of the target."""
+        info = driver.device_info(device)
+        own = info.target
+        target = self._wanted or own
+        missing = target.features - own.features
+        if missing:
+            names = ", ".join(sorted(f.value for f in missing))
+            raise TileRuntimeError(
+                f"{self._name} was compiled for {target}, and {info.name} lacks {names}",
+                code="TL1633", hint=f'leave the target out, or use target="{own.name}"',
+            )  # fmt: skip
+        build = self.build(aligned, target.built_for(own.arch))
+        lowered = build.lowered
+        for kernel in lowered.program.kernels:
+            check_shared(kernel, info.shared_per_block, info.name, lowered.trace.pipelines)
+        return Variant(lowered.program, self.cubin(build), lowered.cuda.kernel_names)

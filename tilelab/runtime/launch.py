@@ -1,0 +1,220 @@
+"""Call a compiled kernel on the GPU, with as little host time as possible.
+
+A call's tensors are compared with the signatures seen before (dtype, shape, strides, device); only
+a new one goes through all checks. Addresses seen before have their parameters packed already.
+Records are never changed once made, so threads may share a kernel and graphs may capture it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tilelab.errors import TileInternalError, TileValueError
+from tilelab.ir import TensorParam
+from tilelab.runtime import driver as cuda
+from tilelab.runtime.arguments import Binding, Signature, misaligned
+from tilelab.runtime.module import LoadedVariant, Packed, Place, Variant, launcher_of
+from tilelab.runtime.tensors import TensorFacts, facts_of, torch_dtype
+
+MISS: Any = object()
+"""Answer of the quick path: this call's signature is new, bind it first."""
+
+_MOST_RECORDS = 512  # addresses seen, for each signature; then forgotten all at once
+
+Build = Callable[[int, bool], Variant]
+"""(device, aligned) -> the program to run there; `aligned` as in thread.Program."""
+
+
+class Launcher:
+    """The GPU side of one kernel object."""
+
+    def __init__(self, signature: Signature, build: Build) -> None:
+        self._signature = signature
+        self._build = build
+        self._loaded: dict[tuple[int, bool], LoadedVariant] = {}
+        self._plans: dict[Any, _Plan] = {}
+        params = [signature.params[i] for i in signature.inputs]
+        self._is_tensor = tuple(isinstance(p, TensorParam) for p in params)
+        self._all_tensors = bool(params) and all(self._is_tensor)
+
+    def __call__(self, args: Sequence[Any]) -> Any:
+        """Run a call whose signature was seen before; MISS otherwise."""
+        try:
+            plan = self._plans.get(self._key(args))
+        except (AttributeError, TypeError):
+            return MISS  # not a torch tensor where one belongs: the checks say what is wrong
+        return MISS if plan is None else plan.run(args)
+
+    def run(self, binding: Binding, device: int) -> Any:
+        """Run a checked call on GPU `device`, and remember its signature."""
+        args = [binding.values[i] for i in self._signature.inputs]
+        plan = _Plan(self, self._signature, binding, device)
+        result = plan.run(args)
+        if any(self._is_tensor):  # without a tensor the device could be another one next time
+            self._plans[self._key(args)] = plan
+        return result
+
+    def _key(self, args: Sequence[Any]) -> Any:
+        if self._all_tensors:
+            return tuple([(a.dtype, a.shape, a.stride(), a.get_device()) for a in args])
+        return tuple(
+            [
+                (a.dtype, a.shape, a.stride(), a.get_device()) if tensor else _scalar_key(a)
+                for a, tensor in zip(args, self._is_tensor, strict=False)
+            ]
+            + [len(args)]
+        )
+
+    def loaded(self, device: int, aligned: bool) -> LoadedVariant:
+        """The program on a device, built and loaded at first use."""
+        key = (device, aligned)
+        found = self._loaded.get(key)
+        if found is None:
+            variant = self._build(device, aligned)
+            found = LoadedVariant(cuda.require(), device, variant, self._signature)
+            found = self._loaded.setdefault(key, found)
+        return found
+
+
+def _scalar_key(value: Any) -> Any:
+    """Bits of a float (0.0 is not -0.0, NaN is NaN); integers as they are."""
+    if isinstance(value, float):
+        return struct.pack("d", value)
+    if isinstance(value, int):
+        return value
+    raise TypeError("not a Python number")
+
+
+class _Plan:
+    """Everything about a call that its signature decides; addresses are left open."""
+
+    def __init__(
+        self, owner: Launcher, signature: Signature, binding: Binding, device: int
+    ) -> None:
+        import torch
+
+        self._owner = owner
+        self._signature = signature
+        self._device = device
+        self._numbers = signature.numbers(binding)
+        self._inputs = tuple(
+            (slot, position)
+            for slot, position in enumerate(signature.inputs)
+            if isinstance(signature.params[position], TensorParam)
+        )
+        self._slots = tuple(slot for slot, _ in self._inputs)
+        self._where = torch.device("cuda", device)
+        self._empty = torch.empty
+        self._outputs = tuple(self._output(position) for position in signature.outputs)
+        self._stream: Callable[[int], int] = torch._C._cuda_getCurrentRawStream  # pyright: ignore
+        self._records: dict[tuple[int, ...], _Record] = {}
+        self._launch = launcher_of(cuda.require(), device)
+
+    def _output(self, position: int) -> tuple[tuple[int, ...], Any]:
+        param = self._signature.params[position]
+        assert isinstance(param, TensorParam)
+        if param.buffer.strides is not None:
+            raise TileValueError(
+                f"output {param.name} of {self._signature.name} is declared with strides: it "
+                "cannot be allocated",
+                code="TL1621", hint="pass it as an argument instead of naming it in out_idx",
+            )  # fmt: skip
+        shape = self._signature.shape_of(position, self._numbers)
+        return shape, torch_dtype(param.buffer.dtype)
+
+    def run(self, args: Sequence[Any]) -> Any:
+        """Allocate the outputs, launch on torch's current stream, return the outputs."""
+        empty, where = self._empty, self._where
+        outputs = [empty(shape, dtype=dtype, device=where) for shape, dtype in self._outputs]
+        addresses = [args[i].data_ptr() for i in self._slots]
+        pointers = tuple(addresses + [t.data_ptr() for t in outputs])
+        record = self._records.get(pointers)
+        if record is None:
+            record = self._new_record(args, outputs, pointers)
+        launches = record.launches if record.launches is not None else self._with_space(record)
+        self._launch(launches, self._stream(self._device))
+        if not outputs:
+            return None
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def _new_record(
+        self, args: Sequence[Any], outputs: Sequence[Any], pointers: tuple[int, ...]
+    ) -> _Record:
+        tensors = {position: args[slot] for slot, position in self._inputs}
+        tensors.update(zip(self._signature.outputs, outputs, strict=True))
+        facts = {position: facts_of(tensor) for position, tensor in tensors.items()}
+        loaded = self._variant(facts)
+        places = {
+            self._param(p).buffer.root.name: Place(
+                fact.pointer, fact.shape, self._signature.strides_of(p, self._numbers)
+            )
+            for p, fact in facts.items()
+        }
+        record = _Record(loaded, places)
+        if not loaded.workspaces:
+            record.keep = loaded.pack(places, self._numbers)
+            record.launches = record.keep.launches
+        if len(self._records) >= _MOST_RECORDS:
+            self._records = {}
+        self._records[pointers] = record
+        return record
+
+    def _param(self, position: int) -> TensorParam:
+        param = self._signature.params[position]
+        assert isinstance(param, TensorParam)
+        return param
+
+    def _variant(self, facts: dict[int, TensorFacts]) -> LoadedVariant:
+        """The fast variant when the tensors keep its alignment, else the general one. A tensor of
+        fixed shape has no general variant: then its address is the caller's mistake."""
+        loaded = self._owner.loaded(self._device, True)
+        program = loaded.variant.program
+        named = {self._param(p).name: fact for p, fact in facts.items()}
+        problem = misaligned(program.aligned, named)
+        if problem is None:
+            return loaded
+        dynamic = [b for b in program.aligned if not b.root.is_static]
+        if not dynamic or misaligned([b for b in program.aligned if b.root.is_static], named):
+            raise TileValueError(
+                f"{problem} (kernel {self._signature.name})",
+                code="TL1619", loc=self._signature.loc,
+                hint="pass a tensor that starts at a 16-byte boundary, for example x.clone()",
+            )  # fmt: skip
+        general = self._owner.loaded(self._device, False)
+        if misaligned(general.variant.program.aligned, named):
+            raise TileInternalError(
+                f"the general variant of {self._signature.name} still assumes aligned tensors",
+                hint="this is a bug of tilelab: please report it with the program",
+            )
+        return general
+
+    def _with_space(self, record: _Record) -> Sequence[Any]:
+        """Launches with workspaces made anew; the allocator keeps their memory until the stream
+        has passed the launch."""
+        spaces = [
+            self._empty(shape(*self._numbers), dtype=torch_dtype(b.dtype), device=self._where)
+            for b, shape in record.loaded.workspaces
+        ]
+        key = tuple(t.data_ptr() for t in spaces)
+        packed = record.with_space.get(key)
+        if packed is None:
+            places = dict(record.places)
+            for (b, _), tensor in zip(record.loaded.workspaces, spaces, strict=True):
+                fact = facts_of(tensor)
+                places[b.root.name] = Place(fact.pointer, fact.shape, fact.strides)
+            packed = record.loaded.pack(places, self._numbers)
+            record.with_space[key] = packed
+        return packed.launches
+
+
+class _Record:
+    """The packed launches for one set of addresses."""
+
+    def __init__(self, loaded: LoadedVariant, places: dict[str, Place]) -> None:
+        self.loaded = loaded
+        self.places = places
+        self.launches: tuple[Any, ...] | None = None
+        self.keep: Packed | None = None
+        self.with_space: dict[tuple[int, ...], Packed] = {}

@@ -1,0 +1,64 @@
+"""Run a checked call on the simulator: CPU tensors become arrays over the same memory.
+
+Hides which variant a call's tensors allow, and how findings become an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilelab.errors import TileRuntimeError
+from tilelab.ir import TensorParam
+from tilelab.runtime.arguments import Binding, Signature, misaligned
+from tilelab.runtime.builds import Builds
+from tilelab.runtime.tensors import allocator, facts_of, numpy_view
+from tilelab.sim import SimReport, simulate
+from tilelab.thread.nodes import Program
+
+
+def run_simulated(
+    signature: Signature, builds: Builds, binding: Binding, options: Mapping[str, Any]
+) -> tuple[list[Any], SimReport]:
+    """The outputs of a call and the simulator's report."""
+    numbers = signature.numbers(binding)
+    values = list(binding.values)
+    tensors = [v for v, fact in zip(values, binding.facts, strict=True) if fact is not None]
+    allocate = allocator(tensors[0] if tensors else None, "cpu")
+    arrays: dict[str, Any] = {}
+    for i, param in enumerate(signature.params):
+        if isinstance(param, TensorParam):
+            if values[i] is None:
+                values[i] = allocate(signature.shape_of(i, numbers), param.buffer.dtype)
+            arrays[param.name] = numpy_view(values[i], param.buffer.dtype)
+    scalars = {v.name: n for v, n in zip(signature.variables, numbers, strict=True)}
+    program = _program_for(signature, builds, values)
+    report = simulate(program, arrays, scalars, **options)
+    return [values[i] for i in signature.outputs], report
+
+
+def _program_for(signature: Signature, builds: Builds, values: Sequence[Any]) -> Program:
+    """The variant whose assumption on rows the tensors keep, as on the GPU. Addresses are left
+    out: where a CPU tensor starts says nothing about its copy on a GPU."""
+    program = builds.build(aligned=True).lowered.program
+    pairs = zip(signature.params, values, strict=True)
+    rows = {
+        p.name: replace(facts_of(v), pointer=0) for p, v in pairs if isinstance(p, TensorParam)
+    }
+    if misaligned(program.aligned, rows) is None:
+        return program
+    return builds.build(aligned=False).lowered.program
+
+
+def raise_findings(name: str, report: SimReport) -> None:
+    """TileRuntimeError (TL1641) that lists the report's findings of level "error", if any."""
+    errors = [f for f in report.findings if f.level == "error"]
+    if not errors:
+        return
+    count = "an error" if len(errors) == 1 else f"{len(errors)} errors"
+    raise TileRuntimeError(
+        f"the simulator found {count} in {name}",
+        code="TL1641", loc=errors[0].loc, notes=[str(f) for f in errors[:20]],
+        hint="kernel.simulate(...) returns the report with every finding",
+    )  # fmt: skip

@@ -1,0 +1,99 @@
+"""What a tensor argument is, for torch tensors and numpy arrays alike, without importing torch.
+
+Hides the differences between the two, and how bfloat16 and float8 cross from torch to numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilelab.dtypes import DType, as_dtype
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """The facts that checks need. Strides count elements; `device` is "cpu" or "cuda:0"."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    device: str
+    pointer: int
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.device.startswith("cuda")
+
+
+def is_tensor(value: object) -> bool:
+    """Whether `value` is a torch tensor or a numpy array."""
+    return isinstance(value, np.ndarray) or hasattr(value, "data_ptr")
+
+
+def facts_of(value: Any) -> TensorFacts:
+    """The facts of a torch tensor or numpy array."""
+    if isinstance(value, np.ndarray):
+        array: np.ndarray[Any, Any] = value
+        size = max(array.itemsize, 1)
+        strides = tuple(s // size for s in array.strides)
+        pointer = int(array.__array_interface__["data"][0])
+        return TensorFacts(str(array.dtype), array.shape, strides, "cpu", pointer)
+    name = str(value.dtype).rsplit(".", 1)[-1]
+    shape, strides = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
+    return TensorFacts(name, shape, strides, str(value.device), int(value.data_ptr()))
+
+
+def numpy_view(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
+    """The same memory as a numpy array of `dtype.numpy`: writes go to the tensor."""
+    if isinstance(value, np.ndarray):
+        return value.view(dtype.numpy)
+    import torch
+
+    tensor = value.detach()
+    if dtype.numpy.kind not in "V" and dtype.name not in _WITHOUT_NUMPY:
+        return tensor.numpy().view(dtype.numpy)
+    carrier = {1: torch.uint8, 2: torch.int16}[dtype.bytes]
+    return tensor.view(carrier).numpy().view(dtype.numpy)
+
+
+_WITHOUT_NUMPY = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})
+
+
+def torch_dtype(dtype: DType) -> Any:
+    """The torch type of an element type."""
+    import torch
+
+    return getattr(torch, dtype.name)
+
+
+def allocator(like: Any | None, device: str) -> Callable[[tuple[int, ...], DType], Any]:
+    """A function (shape, dtype) -> uninitialised tensor on `device`; numpy when the inputs are
+    numpy arrays."""
+    if isinstance(like, np.ndarray):
+        return lambda shape, dtype: np.empty(shape, dtype.numpy)
+    import torch
+
+    return lambda shape, dtype: torch.empty(shape, dtype=torch_dtype(dtype), device=device)
+
+
+_SAME_BYTES = frozenset({("bool", "int8"), ("bool", "uint8"), ("int8", "bool"), ("uint8", "bool")})
+
+
+def same_dtype(expected: DType, got: str) -> bool:
+    """Whether a tensor of type `got` may be passed where `expected` is declared. bool and 8-bit
+    integers share their bytes and are taken for one another, as TileLang does."""
+    if expected.name == got or (expected.name, got) in _SAME_BYTES:
+        return True
+    try:
+        return as_dtype(got).name == expected.name
+    except TypeError:
+        return False
+
+
+def torch_name(dtype: DType) -> str:
+    """How a user writes the torch type: "torch.float16"."""
+    return f"torch.{dtype.name}"

@@ -1,0 +1,138 @@
+"""Targets: an architecture as a set of features and a table of limits.
+
+Rank 0. The only module in which architecture numbers stand; passes and ops ask for features.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilelab.errors import TileValueError
+
+
+class Feature(enum.Enum):
+    """What a chip can do, one name for each instruction family."""
+
+    CP_ASYNC = "cp.async"
+    LDMATRIX = "ldmatrix"
+    STMATRIX = "stmatrix"
+    MMA_SYNC = "mma.sync"
+    BF16 = "bf16"
+    FP8_CVT = "fp8 conversions"
+    MBARRIER = "mbarrier"
+    TMA = "TMA"
+    WGMMA = "wgmma"
+    SETMAXNREG = "setmaxnreg"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sizes of one chip, in bytes and counts (CUDA C programming guide, compute capabilities)."""
+
+    shared_per_block: int
+    shared_per_sm: int
+    shared_reserved_per_block: int
+    registers_per_sm: int
+    registers_per_thread: int
+    threads_per_sm: int
+    threads_per_block: int
+    blocks_per_sm: int
+    sms: int
+    l2_bytes: int
+    dram_bytes_per_second: float
+    tensor_flops_16bit: float
+
+
+@dataclass(frozen=True)
+class Target:
+    """What to compile for: `features` are used, `arch` names the machine code that is built."""
+
+    name: str
+    arch: str
+    features: frozenset[Feature]
+    limits: Limits
+
+    def has(self, *features: Feature) -> bool:
+        """Whether every one of `features` may be used."""
+        return self.features.issuperset(features)
+
+    def without(self, *features: Feature) -> Target:
+        """This target with some features switched off."""
+        return replace(self, features=self.features.difference(features))
+
+    def built_for(self, arch: str) -> Target:
+        """The same features and limits, as machine code for `arch` (an older target on a newer
+        device: its cubin would not load there)."""
+        return replace(self, arch=arch)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_AMPERE = frozenset(
+    {Feature.CP_ASYNC, Feature.LDMATRIX, Feature.MMA_SYNC, Feature.BF16, Feature.MBARRIER}
+)
+_HOPPER = _AMPERE | {
+    Feature.TMA, Feature.WGMMA, Feature.SETMAXNREG, Feature.STMATRIX, Feature.FP8_CVT,
+}  # fmt: skip
+
+SM80 = Target(
+    "sm_80", "sm_80", _AMPERE,
+    Limits(166_912, 167_936, 1024, 65_536, 255, 2048, 1024, 32, 108, 40 << 20, 1.555e12, 312e12),
+)  # fmt: skip
+SM90A = Target(
+    "sm_90a", "sm_90a", _HOPPER,
+    Limits(232_448, 233_472, 1024, 65_536, 255, 2048, 1024, 32, 132, 60 << 20, 4.8e12, 989e12),
+)  # fmt: skip
+
+TARGETS: dict[str, Target] = {"sm_80": SM80, "sm_90a": SM90A}
+_SPELLINGS = {"sm_90": "sm_90a", "hopper": "sm_90a", "ampere": "sm_80", "cuda": "", "auto": ""}
+DEFAULT_TARGET = SM90A
+
+
+def for_capability(major: int, minor: int) -> Target:
+    """The richest target that a device of compute capability `major.minor` can run."""
+    if (major, minor) == (9, 0):
+        return SM90A
+    if major >= 8:
+        return SM80.built_for(f"sm_{major}{minor}")
+    raise TileValueError(
+        f"no target for compute capability {major}.{minor}",
+        code="TL1201",
+        hint="tilelab compiles for " + ", ".join(TARGETS) + " and newer devices",
+    )
+
+
+def parse_target(value: Any) -> Target | None:
+    """The target that `value` spells: a Target, "sm_90a", {"kind": "cuda", "arch": "sm_90a"},
+    "cuda -arch=sm_80"; None for "auto", "cuda" and None (the device decides)."""
+    if value is None or isinstance(value, Target):
+        return value
+    text = value
+    if isinstance(value, Mapping):
+        kind = value.get("kind", "cuda")
+        if kind != "cuda":
+            raise _no_such_target(value)
+        text = value.get("arch", "cuda")
+    if not isinstance(text, str):
+        raise _no_such_target(value)
+    text = text.strip()
+    if "-arch=" in text:
+        text = text.split("-arch=", 1)[1].split()[0]
+    text = _SPELLINGS.get(text, text)
+    if text == "":
+        return None
+    if text not in TARGETS:
+        raise _no_such_target(value)
+    return TARGETS[text]
+
+
+def _no_such_target(value: Any) -> TileValueError:
+    return TileValueError(
+        f"target {value!r} is not known",
+        code="TL1201",
+        hint='use "auto", or one of ' + ", ".join(f'"{name}"' for name in TARGETS),
+    )

@@ -1,0 +1,143 @@
+"""One record per instruction: CUDA text, meaning, cost class. Codegen reads the text, the
+simulator the meaning, so the two cannot drift apart.
+
+A `meaning` never touches numpy arrays of the simulator directly: it works through `Machine`, so
+that bounds, races, bank conflicts and validity are checked in one place for every instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from tilelab.target import Feature
+
+Array = np.ndarray[Any, Any]
+
+Role = Literal["reads", "writes", "updates", "value", "barrier", "descriptor", "map"]
+WarpScope = Literal["thread", "warp", "warpgroup", "block"]
+Cost = Literal[
+    "free", "alu", "special", "global", "shared", "async", "mma", "wgmma", "sync", "wait", "atomic"
+]
+Meaning = Callable[..., "Iterator[Any] | None"]
+
+
+class Machine(Protocol):
+    """What an instruction's meaning may do: the simulator's side of the contract.
+
+    Values are arrays whose last two axes are (blocks, lanes), each possibly of size 1; axes of
+    LANES loops stand before them. `Any` operands (places, barriers, maps, descriptors) are opaque
+    and go back into these methods. Generators yield while they wait: use `yield from`.
+    """
+
+    def load(self, place: Any, count: int, *, packed: bool = False) -> Array:
+        """`count` consecutive elements (registers or memory) as axis 0; checked and counted.
+        `packed`: one access of count * element bytes instead of `count` accesses."""
+        ...
+
+    def store(self, place: Any, values: Array, *, packed: bool = False) -> None:
+        """Write consecutive elements, axis 0 of `values`; checked and counted."""
+        ...
+
+    def load_rows(self, place: Any, lanes: Array) -> Array:
+        """ldmatrix' fetch: for each warp, the 16-byte rows whose addresses `lanes` of the warp
+        hold; shape (rows, 8, ..., blocks, warps), 16-bit elements of the place's type."""
+        ...
+
+    def store_rows(self, place: Any, lanes: Array, values: Array) -> None:
+        """stmatrix' write, the reverse of `load_rows`."""
+        ...
+
+    def whole(self, size: int, what: str) -> None:
+        """Report a finding unless the running lanes are whole groups of `size` threads."""
+        ...
+
+    def count(self, counter: str, per_lane: int) -> None:
+        """Add work to a counter: `per_lane` for each active lane (and lane-loop iteration)."""
+        ...
+
+    def sync_threads(self, barrier: Array | int, threads: Array | int | None) -> Iterator[Any]:
+        """Named barrier `barrier` of `threads` threads; None: all threads of the block."""
+        ...
+
+    def mbarrier_init(self, bar: Any, count: Array) -> None: ...
+
+    def mbarrier_arrive(self, bar: Any, expect_bytes: Array | int) -> None:
+        """Add to the expected bytes of the phase, then arrive once for every active lane."""
+        ...
+
+    def mbarrier_wait(self, bar: Any, parity: Array) -> Iterator[Any]: ...
+
+    def fence(self, kind: str) -> None:
+        """ "proxy_async", "mbarrier_init" or "wgmma". """
+        ...
+
+    def cp_async(self, dst: Any, src: Any, num_bytes: int, ok: Array | None) -> None: ...
+
+    def cp_async_commit(self) -> None: ...
+
+    def cp_async_wait(self, pending: int) -> Iterator[Any]: ...
+
+    def tma_load(self, tensor_map: Any, bar: Any, dst: Any, coords: Sequence[Array]) -> None: ...
+
+    def tma_store(self, tensor_map: Any, src: Any, coords: Sequence[Array]) -> None: ...
+
+    def bulk_commit(self) -> None: ...
+
+    def bulk_wait(self, pending: int, read_only: bool) -> Iterator[Any]: ...
+
+    def wgmma(
+        self, n: int, d: Any, a: Any, b: Any, accumulate: Array, trans: tuple[bool, bool], k: int
+    ) -> None:
+        """Queue D (+)= A * B, 64 x n x k; `a` is a descriptor, or a place of registers."""
+        ...
+
+    def wgmma_commit(self) -> None: ...
+
+    def wgmma_wait(self, pending: int) -> Iterator[Any]: ...
+
+
+@dataclass(frozen=True)
+class Param:
+    """An operand: its name in `call` and what the instruction does with it.
+
+    reads/writes/updates: a memory place or registers; value: a scalar; barrier: an mbarrier;
+    descriptor: a wgmma matrix descriptor; map: a TMA descriptor.
+    """
+
+    name: str
+    role: Role
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """An instruction.
+
+    helper: full text of the CUDA helper in namespace `tl` (declaration and asm body; no control
+        flow except what one instruction needs). Empty when `call` is plain CUDA.
+    call: format string over operand names, e.g. "tl::mbarrier_wait({bar}, {parity})".
+    meaning: called by the simulator with the machine and the evaluated operands; a generator
+        when the instruction can wait.
+    group: which lanes act together. cost: class for the timing model.
+    source: where the PTX ISA defines it.
+    """
+
+    name: str
+    operands: tuple[Param, ...]
+    call: str
+    helper: str
+    meaning: Meaning
+    group: WarpScope = "thread"
+    cost: Cost = "alu"
+    needs: Feature | None = None
+    waits: bool = False
+    is_async: bool = False
+    source: str = ""
+    includes: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()  # other helpers (by name) that this helper's text calls
+
+    def __repr__(self) -> str:
+        return f"Intrinsic({self.name})"

@@ -1,0 +1,157 @@
+"""Barriers: of the block, named, and mbarriers in shared memory.
+
+A barrier operand prints as an lvalue of type u64, such as `full[slot]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from tilelab.target import Feature
+from tilelab.thread.intrinsic import Array, Cost, Intrinsic, Machine, Meaning, Param, WarpScope
+from tilelab.thread.intrinsics.helpers import INLINE, SMEM_ADDR
+
+_BAR = Param("bar", "barrier")
+
+
+def _sync_threads(m: Machine) -> Iterator[Any]:
+    yield from m.sync_threads(0, None)
+
+
+def _named_sync(m: Machine, barrier: Array, threads: Array) -> Iterator[Any]:
+    yield from m.sync_threads(barrier, threads)
+
+
+def _init(m: Machine, bar: Any, count: Array) -> None:
+    m.mbarrier_init(bar, count)
+
+
+def _expect(m: Machine, bar: Any, num_bytes: Array) -> None:
+    m.mbarrier_arrive(bar, num_bytes)
+
+
+def _arrive(m: Machine, bar: Any) -> None:
+    m.mbarrier_arrive(bar, 0)
+
+
+def _wait(m: Machine, bar: Any, parity: Array) -> Iterator[Any]:
+    yield from m.mbarrier_wait(bar, parity)
+
+
+def _init_fence(m: Machine) -> None:
+    m.fence("mbarrier_init")
+
+
+def _proxy_fence(m: Machine) -> None:
+    m.fence("proxy_async")
+
+
+SYNCTHREADS = Intrinsic(
+    "syncthreads", (), "__syncthreads()", "", _sync_threads,
+    group="block", cost="sync", waits=True, source="PTX ISA, bar, barrier",
+)  # fmt: skip
+"""All threads of the block wait for each other."""
+
+
+_NAMED_BARRIER_SYNC_TEXT = f"""
+{INLINE} void named_barrier_sync(int id, int threads) {{
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}}"""
+NAMED_BARRIER_SYNC = Intrinsic(
+    "named_barrier_sync", (Param("id", "value"), Param("threads", "value")),
+    "tl::named_barrier_sync({id}, {threads})", _NAMED_BARRIER_SYNC_TEXT, _named_sync,
+    group="warp", cost="sync", waits=True, source="PTX ISA, bar, barrier",
+)  # fmt: skip
+"""`threads` threads (whole warps) wait for each other at one of the 16 named barriers."""
+
+
+def _mbarrier(
+    name: str,
+    extra: str,
+    asm: str,
+    meaning: Meaning,
+    source: str,
+    *,
+    cost: Cost = "sync",
+    needs: Feature = Feature.MBARRIER,
+    waits: bool = False,
+    group: WarpScope = "thread",
+) -> Intrinsic:
+    """A record of an instruction on one mbarrier with at most one more operand."""
+    operands = (_BAR, Param(extra, "value")) if extra else (_BAR,)
+    parameter = f", u32 {extra}" if extra else ""
+    inputs = f', "r"({extra})' if extra else ""
+    text = f"""
+{INLINE} void mbarrier_{name}(u64& bar{parameter}) {{
+  asm volatile("{asm}" ::"r"(smem_addr(&bar)){inputs}
+               : "memory");
+}}"""
+    shown = ", {" + extra + "}" if extra else ""
+    return Intrinsic(
+        f"mbarrier_{name}", operands, f"tl::mbarrier_{name}({{bar}}{shown})", text, meaning,
+        group=group, cost=cost, needs=needs, waits=waits, source=source, requires=(SMEM_ADDR,),
+    )  # fmt: skip
+
+
+MBARRIER_INIT = _mbarrier(
+    "init", "count", "mbarrier.init.shared.b64 [%0], %1;", _init,
+    "PTX ISA, mbarrier.init",
+)  # fmt: skip
+"""Make a place in shared memory an mbarrier that expects `count` arrivals per phase."""
+
+
+_MBARRIER_INIT_FENCE_TEXT = f"""
+{INLINE} void mbarrier_init_fence() {{
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}}"""
+MBARRIER_INIT_FENCE = Intrinsic(
+    "mbarrier_init_fence", (), "tl::mbarrier_init_fence()", _MBARRIER_INIT_FENCE_TEXT, _init_fence,
+    cost="sync", needs=Feature.TMA, source="PTX ISA, membar, fence",
+)  # fmt: skip
+"""Make initialised mbarriers visible to the asynchronous proxy."""
+
+
+MBARRIER_EXPECT_TX = _mbarrier(
+    "expect_tx", "bytes", "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", _expect,
+    "PTX ISA, mbarrier.arrive (.expect_tx)", needs=Feature.TMA,
+)  # fmt: skip
+"""Arrive, and make the phase wait for `bytes` more bytes of asynchronous copies."""
+
+
+_MBARRIER_ARRIVE_TEXT = f"""
+{INLINE} void mbarrier_arrive(u64& bar) {{
+  u64 state;
+  asm volatile("mbarrier.arrive.shared.b64 %0, [%1];" : "=l"(state) : "r"(smem_addr(&bar))
+               : "memory");
+}}"""
+MBARRIER_ARRIVE = Intrinsic(
+    "mbarrier_arrive", (_BAR,), "tl::mbarrier_arrive({bar})", _MBARRIER_ARRIVE_TEXT, _arrive, cost="sync",
+    needs=Feature.MBARRIER, source="PTX ISA, mbarrier.arrive",
+    requires=(SMEM_ADDR,),
+)  # fmt: skip
+"""One arrival of the calling thread."""
+
+
+_WAIT_LOOP = (
+    "{\\n.reg .pred done;\\nAGAIN:\\n"
+    '"\n               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n'
+    '"\n               "@!done bra AGAIN;\\n}\\n'
+)
+MBARRIER_WAIT = _mbarrier(
+    "wait", "parity", _WAIT_LOOP, _wait, "PTX ISA, mbarrier.test_wait, try_wait",
+    cost="wait", needs=Feature.TMA, waits=True,
+)  # fmt: skip
+"""Wait until the phase of the given parity has completed (a fresh barrier passes parity 1)."""
+
+
+_FENCE_PROXY_ASYNC_TEXT = f"""
+{INLINE} void fence_proxy_async() {{
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}}"""
+FENCE_PROXY_ASYNC = Intrinsic(
+    "fence_proxy_async", (), "tl::fence_proxy_async()", _FENCE_PROXY_ASYNC_TEXT, _proxy_fence,
+    cost="sync", needs=Feature.TMA, source="PTX ISA, membar, fence",
+)  # fmt: skip
+"""Order earlier ordinary accesses to shared memory before later asynchronous ones."""

@@ -1,0 +1,75 @@
+"""Helper texts that several instructions share, and how a set of helpers is put in order.
+
+Hides which helper needs which. A text is CUDA inside `namespace tl`, except `prelude` (types).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tilelab.thread.intrinsic import Intrinsic
+
+INLINE = "__device__ __forceinline__"
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A CUDA text without an instruction of its own, and the helpers it calls."""
+
+    name: str
+    text: str
+    requires: tuple[str, ...] = ()
+
+
+HELPERS: dict[str, Helper] = {}
+
+PRELUDE = "typedef unsigned int u32;\ntypedef unsigned long long u64;"
+"""Types every helper uses; stands before `namespace tl`."""
+
+TENSOR_MAP = "struct alignas(64) TensorMap { char bytes[128]; };"
+"""The TMA descriptor type, opaque to device code; stands before `namespace tl`."""
+
+
+def helper(name: str, text: str, requires: tuple[str, ...] = ()) -> str:
+    """Register a shared helper text and return its name."""
+    HELPERS[name] = Helper(name, text.strip(), requires)
+    return name
+
+
+SMEM_ADDR = helper(
+    "smem_addr",
+    f"""
+{INLINE} u32 smem_addr(const void* p) {{ return (u32)__cvta_generic_to_shared(p); }}
+""",
+)
+LANE_ID = helper(
+    "lane_id",
+    f"""
+{INLINE} u32 lane_id() {{
+  u32 lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}}
+""",
+)
+
+
+def helper_texts(used: Iterable[Intrinsic], names: Iterable[str] = ()) -> tuple[str, ...]:
+    """The texts that `used` instructions and helpers by name need, callees first, each once."""
+    texts: dict[str, None] = {}
+
+    def add(name: str) -> None:
+        entry = HELPERS[name]
+        for other in entry.requires:
+            add(other)
+        texts.setdefault(entry.text)
+
+    for name in names:
+        add(name)
+    for intrinsic in used:
+        for name in intrinsic.requires:
+            add(name)
+        if intrinsic.helper:
+            texts.setdefault(intrinsic.helper.strip())
+    return tuple(texts)

@@ -1,0 +1,176 @@
+"""Scalar functions of `ir.Call`: CUDA text per type, numpy meaning, cost class.
+
+Hides that 16-bit floats are computed in float32 and rounded once, on the chip as in the
+simulator. Names with a leading "__" are the fast hardware approximations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tilelab.dtypes import DType
+from tilelab.errors import TileNameError, TileTypeError
+from tilelab.thread.intrinsic import Array, Cost
+
+_WIDEN = {"float16": "__half2float({})", "bfloat16": "__bfloat162float({})"}
+_NARROW = {"float16": "__float2half_rn({})", "bfloat16": "__float2bfloat16_rn({})"}
+
+
+@dataclass(frozen=True)
+class MathFn:
+    """A pure function. `f32`, `f64`, `integer` are CUDA format strings over {0}, {1}, ...; an
+    empty one says the function has no such form. `boolean`: the result is a truth value."""
+
+    name: str
+    arity: int
+    f32: str
+    f64: str
+    integer: str
+    numpy: Callable[..., Any]
+    cost: Cost = "special"
+    boolean: bool = False
+
+    def text(self, dtype: DType, args: Sequence[str]) -> str:
+        """The CUDA expression, operands and (unless boolean) result of type `dtype`."""
+        self._check(dtype, len(args))
+        if dtype.name in _WIDEN:
+            wide = [_WIDEN[dtype.name].format(a) for a in args]
+            inner = self.f32.format(*wide)
+            return inner if self.boolean else _NARROW[dtype.name].format(inner)
+        form = self.f32 if dtype.name == "float32" else self.f64
+        return (form if dtype.is_float else self.integer).format(*args)
+
+    def value(self, dtype: DType, args: Sequence[Array]) -> Array:
+        """The numpy meaning, rounded to `dtype` (or bool)."""
+        self._check(dtype, len(args))
+        if dtype.is_float and dtype.bits < 32:
+            args = [np.asarray(a).astype(np.float32) for a in args]
+        with np.errstate(all="ignore"):
+            result = np.asarray(self.numpy(*args))
+        return result.astype(np.bool_ if self.boolean else dtype.numpy, copy=False)
+
+    def _check(self, dtype: DType, count: int) -> None:
+        if count != self.arity:
+            raise TileTypeError(
+                f"{self.name} takes {self.arity} operand(s), {count} were given", code="TL1108"
+            )
+        small = dtype.is_float and dtype.bits < 16
+        form = self.f64 if dtype.name == "float64" else self.f32
+        if small or not (form if dtype.is_float else self.integer):
+            raise TileTypeError(
+                f"{self.name} has no form for {dtype}",
+                code="TL1108",
+                hint="convert the operand first, for instance with .astype('float32')",
+            )
+
+
+def _float(name: str, numpy: Callable[..., Any], arity: int = 1, cuda: str = "") -> MathFn:
+    """A function of floats whose CUDA names are `name` and, for float, `namef`."""
+    args = ", ".join(f"{{{i}}}" for i in range(arity))
+    base = cuda or name
+    return MathFn(name, arity, f"{base}f({args})", f"{base}({args})", "", numpy)
+
+
+def _fast(name: str, numpy: Callable[..., Any], arity: int = 1) -> MathFn:
+    args = ", ".join(f"{{{i}}}" for i in range(arity))
+    return MathFn(name, arity, f"{name}({args})", "", "", numpy)
+
+
+def _test(name: str, numpy: Callable[..., Any]) -> MathFn:
+    return MathFn(name, 1, f"{name}({{0}})", f"{name}({{0}})", "", numpy, "alu", boolean=True)
+
+
+def _same_width(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep the operand's float type through a computation with Python constants."""
+
+    def run(*args: Array) -> Array:
+        return np.asarray(compute(*args)).astype(args[0].dtype, copy=False)
+
+    return run
+
+
+_erf_table = np.frompyfunc(math.erf, 1, 1)
+_erfc_table = np.frompyfunc(math.erfc, 1, 1)
+
+
+def _round_away(x: Array) -> Array:
+    """C's round: halves go away from zero."""
+    return np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x)
+
+
+def _fma(a: Array, b: Array, c: Array) -> Array:
+    """One rounding: float32 products are exact in float64."""
+    wide = np.float64 if a.dtype != np.float64 else np.longdouble
+    return (a.astype(wide) * b.astype(wide) + c.astype(wide)).astype(a.dtype)
+
+
+def _shift_or(name: str, op: Callable[..., Any], symbol: str) -> MathFn:
+    return MathFn(name, 2, "", "", f"({{0}} {symbol} {{1}})", op, "alu")
+
+
+def _popc(x: Array) -> Array:
+    return np.bitwise_count(x.view(f"u{x.dtype.itemsize}") if x.dtype.kind == "i" else x)
+
+
+_MIN = MathFn("min", 2, "fminf({0}, {1})", "fmin({0}, {1})", "min({0}, {1})", np.fmin, "alu")
+_MAX = MathFn("max", 2, "fmaxf({0}, {1})", "fmax({0}, {1})", "max({0}, {1})", np.fmax, "alu")
+_ABS = MathFn("abs", 1, "fabsf({0})", "fabs({0})", "abs({0})", np.abs, "alu")
+_SIGMOID = MathFn(
+    "sigmoid", 1, "(1.0f / (1.0f + expf(-({0}))))", "(1.0 / (1.0 + exp(-({0}))))", "",
+    _same_width(lambda x: 1 / (1 + np.exp(-x))),
+)  # fmt: skip
+_FMA = MathFn("fma", 3, "fmaf({0}, {1}, {2})", "fma({0}, {1}, {2})", "", _fma, "alu")
+
+_ENTRIES = [
+    _MIN, _MAX, _ABS, _SIGMOID, _FMA,
+    _float("exp", np.exp), _float("exp2", np.exp2), _float("log", np.log),
+    _float("log2", np.log2), _float("log10", np.log10), _float("log1p", np.log1p),
+    _float("expm1", np.expm1), _float("sqrt", np.sqrt),
+    _float("rsqrt", _same_width(lambda x: 1 / np.sqrt(x))),
+    _float("pow", np.power, 2), _float("sin", np.sin), _float("cos", np.cos),
+    _float("tan", np.tan), _float("asin", np.arcsin), _float("acos", np.arccos),
+    _float("atan", np.arctan), _float("atan2", np.arctan2, 2), _float("sinh", np.sinh),
+    _float("cosh", np.cosh), _float("tanh", np.tanh),
+    _float("erf", _same_width(_erf_table)), _float("erfc", _same_width(_erfc_table)),
+    _float("floor", np.floor), _float("ceil", np.ceil), _float("trunc", np.trunc),
+    _float("round", _round_away), _float("nearbyint", np.rint), _float("rint", np.rint),
+    _float("fmod", np.fmod, 2), _float("copysign", np.copysign, 2), _float("hypot", np.hypot, 2),
+    _test("isnan", np.isnan), _test("isinf", np.isinf), _test("isfinite", np.isfinite),
+    _fast("__expf", np.exp), _fast("__exp10f", lambda x: np.power(x.dtype.type(10), x)),
+    _fast("__logf", np.log), _fast("__log2f", np.log2), _fast("__log10f", np.log10),
+    _fast("__sinf", np.sin), _fast("__cosf", np.cos), _fast("__tanf", np.tan),
+    _fast("__powf", np.power, 2), _fast("__fdividef", np.divide, 2),
+    _shift_or("bitwise_and", np.bitwise_and, "&"), _shift_or("bitwise_or", np.bitwise_or, "|"),
+    _shift_or("bitwise_xor", np.bitwise_xor, "^"), _shift_or("shift_left", np.left_shift, "<<"),
+    _shift_or("shift_right", np.right_shift, ">>"),
+    MathFn("popcount", 1, "", "", "__popc({0})", _popc, "alu"),
+]  # fmt: skip
+MATH: dict[str, MathFn] = {entry.name: entry for entry in _ENTRIES}
+"""Every function by name."""
+
+
+def math_fn(name: str) -> MathFn:
+    """The function `name`; TileNameError (TL1109) with the near names otherwise."""
+    found = MATH.get(name)
+    if found is None:
+        near = [n for n in MATH if name.strip("_") in n or n.strip("_") in name]
+        raise TileNameError(
+            f"there is no scalar function {name!r}",
+            code="TL1109",
+            hint="use " + ", ".join(near or sorted(MATH)),
+        )
+    return found
+
+
+def infinity_text(dtype: DType, sign: Literal[1, -1] = 1) -> str:
+    """CUDA text of plus or minus infinity (NVRTC has no INFINITY)."""
+    minus = "-" if sign < 0 else ""
+    if dtype.name == "float64":
+        return f"{minus}__longlong_as_double(0x7ff0000000000000ll)"
+    base = f"{minus}__int_as_float(0x7f800000)"
+    return _NARROW.get(dtype.name, "{}").format(base)

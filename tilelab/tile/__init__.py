@@ -1,0 +1,1 @@
+"""Tile IR: whole-tile operations, one file per op under `ops/`."""

@@ -1,0 +1,155 @@
+"""What a lowering strategy may ask and make: the context the lowering pass hands it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilelab.dtypes import DType
+from tilelab.ir import Buffer, Expr, Node, Region, Scope, Stmt, Var, as_expr, binary, const_int
+from tilelab.ir.simplify import divisibility
+from tilelab.layout import Fragment, SharedLayout
+from tilelab.target import Target
+from tilelab.thread.nodes import TensorMap
+
+VECTOR_BYTES = 16  # widest access of one thread
+
+
+@dataclass
+class Shared:
+    """What all roles of one kernel have in common while it is lowered."""
+
+    target: Target
+    options: dict[str, Any]
+    names: Callable[[str], str]
+    aligned: bool
+    note: Callable[..., None]
+    locals: list[Buffer] = field(default_factory=list[Buffer])
+    maps: list[TensorMap] = field(default_factory=list[TensorMap])
+    wide_tensors: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
+    placed: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
+
+
+@dataclass
+class LowerContext:
+    """One role's view: `tid` counts its threads from 0, `num_threads` is how many it has.
+
+    `first_thread` is the role's first thread in the block (named barriers and single-thread
+    issue need the real index, `thread`).
+    """
+
+    shared: Shared
+    tid: Expr
+    num_threads: int
+    first_thread: int = 0
+
+    @property
+    def target(self) -> Target:
+        return self.shared.target
+
+    def option(self, key: str, default: Any = None) -> Any:
+        return self.shared.options.get(key, default)
+
+    def note(self, text: str, subject: Node | None = None, *, level: str = "info") -> None:
+        self.shared.note(text, subject, level=level)
+
+    # ---- buffers -----------------------------------------------------------------------------
+
+    def fragment(self, buffer: Buffer) -> Fragment:
+        """The inferred layout of a fragment."""
+        assert isinstance(buffer.layout, Fragment), f"{buffer.name} has no fragment layout"
+        return buffer.layout
+
+    def placed(self, buffer: Buffer) -> Buffer:
+        """The thread-IR buffer that stands for a tile-IR one: registers for a fragment, else the
+        buffer itself."""
+        if buffer.scope is not Scope.FRAGMENT:
+            if buffer.scope is Scope.LOCAL and not any(b is buffer for b in self.shared.locals):
+                self.shared.locals.append(buffer)
+            return buffer
+        found = self.shared.placed.get(id(buffer))
+        if found is None:
+            count = self.fragment(buffer).num_registers
+            found = self._local(buffer.name, count, buffer.dtype, buffer)
+            self.shared.placed[id(buffer)] = found
+        return found
+
+    def temp(self, name: str, count: int, dtype: DType) -> Buffer:
+        """A new register array of `count` elements."""
+        return self._local(name, count, dtype, None)
+
+    def _local(self, name: str, count: int, dtype: DType, origin: Buffer | None) -> Buffer:
+        unique = name if origin is not None else self.shared.names(name)
+        loc = origin.loc if origin is not None else None
+        local = Buffer(unique, (count,), dtype, Scope.LOCAL, loc=loc, origin=origin)
+        self.shared.locals.append(local)
+        return local
+
+    def fresh(self, name: str, extent: int) -> Var:
+        """A loop variable running from 0 to extent - 1."""
+        return Var(name, lo=0, hi=extent - 1)
+
+    # ---- proofs ------------------------------------------------------------------------------
+
+    def divides(self, value: Expr | int) -> int:
+        """The largest power of two (up to 2**20) known to divide `value`; under the aligned
+        assumption a dynamic size counts as a multiple of 16 bytes of any element."""
+        return divisibility(as_expr(value), 16 if self.shared.aligned else 1)
+
+    def in_bounds(self, region: Region, tile_index: tuple[Any, ...]) -> Expr | None:
+        """The condition that an element of a region exists; None when it always does."""
+        return self.indices_in_bounds(region.buffer, region.index(tile_index))
+
+    def indices_in_bounds(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
+        """The condition that `buffer[indices]` exists; None when bounds prove it."""
+        condition: Expr | None = None
+        for index, size in zip(indices, buffer.shape, strict=True):
+            for term in (binary("<", index, size), binary(">=", index, 0)):
+                known = getattr(term, "value", None)
+                if known is True:
+                    continue
+                condition = term if condition is None else binary("and", condition, term)
+        return condition
+
+    def vector_width(self, region: Region, axis_extent: int, limit: int) -> int:
+        """How many neighbouring elements along the region's last axis one access may take.
+
+        They must lie in one row, at an address aligned to their size, and be inside or outside
+        the tensor together. `limit` is a power of two.
+        """
+        buffer = region.buffer
+        width = min(limit, max(VECTOR_BYTES // buffer.dtype.bytes, 1))
+        if not region.tile_axes or region.tile_axes[-1] != buffer.rank - 1:
+            return 1
+        width = _power_of_two(width, axis_extent)
+        width = min(width, self.divides(region.starts[-1]))
+        if buffer.scope is Scope.SHARED:
+            return min(width, self._shared_run(buffer))
+        if buffer.scope is Scope.GLOBAL:
+            strides = buffer.effective_strides()
+            if const_int(strides[-1]) != 1:
+                return 1
+            for size in (buffer.shape[-1], *strides[:-1]):
+                width = min(width, self.divides(size))
+            if width > 1:
+                self.shared.wide_tensors.setdefault(id(buffer), buffer)
+        return max(width, 1)
+
+    def _shared_run(self, buffer: Buffer) -> int:
+        layout: SharedLayout | None = buffer.layout
+        if layout is None:
+            return _power_of_two(1 << 20, int(buffer.static_shape[-1]))
+        return _power_of_two(1 << 20, layout.panel_cols) if layout.pitch is None else 1
+
+    def single_thread(self) -> Expr:
+        """True in exactly one thread of the role."""
+        return binary("==", self.tid, 0)
+
+
+def _power_of_two(limit: int, value: int) -> int:
+    """The largest power of two up to `limit` that divides `value`."""
+    return min(limit, value & -value) if value else limit
+
+
+Lowered = list[Stmt]

@@ -1,0 +1,185 @@
+"""Moves between buffers, element by element or a vector at a time, spread over threads.
+
+One walk for every pair of scopes: a spread (Fragment) says which thread moves which element, the
+context proves how wide an access may be and what must be guarded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilelab.ir import (
+    Expr,
+    For,
+    If,
+    Load,
+    LoopKind,
+    Region,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    as_expr,
+    binary,
+    cast,
+    const_int,
+)
+from tilelab.errors import Loc
+from tilelab.layout import Fragment
+from tilelab.tile.context import VECTOR_BYTES, LowerContext
+from tilelab.thread.nodes import Ref, VectorCopy
+
+
+def loop(var: Var, extent: int, kind: LoopKind, body: list[Stmt], loc: Loc | None) -> For:
+    """`for var in range(extent)` of the given kind."""
+    return For(
+        var, as_expr(0), as_expr(extent), as_expr(1), kind, Seq(tuple(body), loc=loc), loc=loc
+    )
+
+
+def both(a: Expr | None, b: Expr | None) -> Expr | None:
+    """The conjunction of two conditions, None standing for "always"."""
+    if a is None or b is None:
+        return a if b is None else b
+    return binary("and", a, b)
+
+
+def guarded(condition: Expr | None, body: list[Stmt], loc: Loc | None, orelse: Any = None) -> Stmt:
+    """`body` under a condition, or as it is when there is none."""
+    then = Seq(tuple(body), loc=loc)
+    if condition is None:
+        return body[0] if len(body) == 1 else then
+    return If(condition, then, Seq(tuple(orelse), loc=loc) if orelse else None, loc=loc)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One pass over a tile: `chunk` counts vector accesses of a thread, `index` is the first
+    element of a chunk, `width` its elements, `inside` whether it lies in the tile at all."""
+
+    chunk: Var
+    chunks: int
+    width: int
+    index: tuple[Expr, ...]
+    inside: Expr | None
+
+
+def walk_tile(ctx: LowerContext, spread: Fragment, width: int) -> Walk:
+    """Enumerate the elements a thread owns, `width` neighbours of the last axis at a time."""
+    chunks = spread.num_registers // width
+    chunk = ctx.fresh("i", chunks)
+    index = tuple(as_expr(i) for i in spread.element_of(ctx.tid, chunk * width))
+    inside: Expr | None = None
+    for i, extent, cover in zip(index, spread.shape, spread.covers, strict=True):
+        if cover != extent:
+            inside = both(inside, binary("<", i, extent))
+    return Walk(chunk, chunks, width, index, inside)
+
+
+def tile_extents(region: Region) -> tuple[int, ...]:
+    """Extents of a region's tile axes of more than one element, as ints."""
+    return tuple(int(const_int(e) or 0) for e in region.tile_shape if const_int(e) != 1)
+
+
+def expand(region: Region, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Tile indices with the axes of extent 1 put back."""
+    rest = iter(index)
+    return tuple(as_expr(0) if const_int(e) == 1 else next(rest) for e in region.tile_shape)
+
+
+def ref(ctx: LowerContext, region: Region, index: tuple[Expr, ...], register: Expr) -> Ref:
+    """The place of one element: a register of a fragment, else memory."""
+    buffer = ctx.placed(region.buffer)
+    if region.buffer.scope is Scope.FRAGMENT:
+        return Ref(buffer, (register,))
+    return Ref(buffer, region.index(expand(region, index)))
+
+
+def guard_of(ctx: LowerContext, region: Region, index: tuple[Expr, ...]) -> Expr | None:
+    """Whether a chunk of a GLOBAL region exists (its elements exist together or not at all)."""
+    if region.buffer.scope is not Scope.GLOBAL:
+        return None
+    return ctx.in_bounds(region, expand(region, index))
+
+
+def move(
+    ctx: LowerContext, src: Region, dst: Region, spread: Fragment, loc: Loc | None
+) -> list[Stmt]:
+    """Copy `src` to `dst` (same tile extents), converting, with reads past a tensor giving 0."""
+    last = spread.shape[-1] if spread.shape else 1
+    run = spread.contiguous(-1)
+    width = min(ctx.vector_width(src, last, run), ctx.vector_width(dst, last, run))
+    walk = walk_tile(ctx, spread, width)
+    register = walk.chunk * width
+    source, target = (ref(ctx, r, walk.index, register) for r in (src, dst))
+    load_ok = guard_of(ctx, src, walk.index)
+    store_ok = both(walk.inside, guard_of(ctx, dst, walk.index))
+    if width == 1:
+        body = [guarded(store_ok, [_element(source, target, load_ok, loc)], loc)]
+        return [loop(walk.chunk, walk.chunks, LoopKind.LANES, body, loc)]
+    return _vector_move(ctx, walk, source, target, load_ok, store_ok, loc)
+
+
+def _element(source: Ref, target: Ref, load_ok: Expr | None, loc: Loc | None) -> Stmt:
+    value: Expr = cast(Load(source.buffer, source.indices), target.buffer.dtype)
+    store = Store(target.buffer, target.indices, value, loc=loc)
+    if load_ok is None:
+        return store
+    zero = Store(target.buffer, target.indices, as_expr(0, target.buffer.dtype), loc=loc)
+    return guarded(load_ok, [store], loc, [zero])
+
+
+def _vector_move(
+    ctx: LowerContext,
+    walk: Walk,
+    source: Ref,
+    target: Ref,
+    load_ok: Expr | None,
+    store_ok: Expr | None,
+    loc: Loc | None,
+) -> list[Stmt]:
+    same = source.buffer.dtype == target.buffer.dtype
+    body: list[Stmt] = []
+    through = source
+    if not same or load_ok is not None:
+        through = Ref(
+            ctx.temp("vec", walk.width * walk.chunks, target.buffer.dtype),
+            (walk.chunk * walk.width,),
+        )
+        body += _fetch(ctx, walk, source, through, load_ok, loc)
+    body.append(VectorCopy(target, through, walk.width, loc=loc))
+    return [
+        loop(walk.chunk, walk.chunks, LoopKind.LANES, [guarded(store_ok, body, loc)], loc)
+    ]
+
+
+def _fetch(
+    ctx: LowerContext, walk: Walk, source: Ref, through: Ref, ok: Expr | None, loc: Loc | None
+) -> list[Stmt]:
+    """Load one chunk into registers, converted; zeros where the chunk is outside the tensor."""
+    e = ctx.fresh("e", walk.width)
+    slot = (through.indices[0] + e,)
+    zeros = loop(
+        e, walk.width, LoopKind.LANES,
+        [Store(through.buffer, slot, as_expr(0, through.buffer.dtype), loc=loc)], loc,
+    )  # fmt: skip
+    if source.buffer.dtype == through.buffer.dtype:
+        load: list[Stmt] = [VectorCopy(through, source, walk.width, loc=loc)]
+        return [guarded(ok, load, loc, [zeros] if ok is not None else None)]
+    load = []
+    origin = source
+    if source.buffer.scope is not Scope.LOCAL:
+        raw = ctx.temp("raw", walk.width * walk.chunks, source.buffer.dtype)
+        origin = Ref(raw, (walk.chunk * walk.width,))
+        load.append(VectorCopy(origin, source, walk.width, loc=loc))
+    value = cast(Load(origin.buffer, (origin.indices[0] + e,)), through.buffer.dtype)
+    convert = Store(through.buffer, slot, value, loc=loc)
+    load.append(loop(e, walk.width, LoopKind.LANES, [convert], loc))
+    return [guarded(ok, load, loc, [zeros] if ok is not None else None)]
+
+
+def access_width(dtype_bytes: int) -> int:
+    """Elements in the widest access."""
+    return max(VECTOR_BYTES // dtype_bytes, 1)

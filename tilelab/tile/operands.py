@@ -1,0 +1,96 @@
+"""What a user may hand to a tile op, turned into regions: a buffer, a slice, a base point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelab.errors import Loc, TileTypeError
+from tilelab.ir import Buffer, Expr, Load, Region, as_expr, const_int
+from tilelab.ir.builder import current, is_tracing
+
+Extent = Expr | int
+
+
+def here() -> Loc | None:
+    """Where the traced program is now."""
+    return current().loc() if is_tracing() else None
+
+
+def whole(buffer: Buffer) -> Region:
+    """The region that is all of a buffer."""
+    zero = as_expr(0)
+    extents = tuple(e if const_int(e) is None else const_int(e) for e in buffer.shape)
+    return Region(buffer, (zero,) * buffer.rank, extents, tuple(range(buffer.rank)))  # type: ignore[arg-type]
+
+
+def as_region(value: Any, what: str, tile_shape: tuple[Extent, ...] | None = None) -> Region:
+    """`value` as a region. A base point `A[i, j]` covers `tile_shape` on the last axes.
+
+    Raises TileTypeError (TL1501) naming the argument when it is no buffer, slice or element, or
+    when a base point stands where no tile gives it a shape.
+    """
+    if isinstance(value, Region):
+        return value
+    if isinstance(value, Buffer):
+        return whole(value)
+    if isinstance(value, Load):
+        return _base_point(value, what, tile_shape)
+    raise TileTypeError(
+        f"{what} is {value!r}, a {type(value).__name__}",
+        code="TL1501",
+        loc=here(),
+        hint="pass a buffer, a slice such as A[0:64, 0:32], or a base point such as A[i, j]",
+    )
+
+
+def _base_point(load: Load, what: str, tile_shape: tuple[Extent, ...] | None) -> Region:
+    if tile_shape is None:
+        raise TileTypeError(
+            f"{what} is the single element {load.buffer.name}[...], which has no tile shape here",
+            code="TL1501",
+            loc=here(),
+            hint="write the tile as slices: A[i:i + 64, j:j + 32]",
+        )
+    rank, tile_rank = load.buffer.rank, len(tile_shape)
+    shape = tile_shape
+    while tile_rank > rank and const_int(shape[0]) == 1:
+        shape, tile_rank = shape[1:], tile_rank - 1
+    if tile_rank > rank:
+        raise TileTypeError(
+            f"a tile of {tile_rank} axes cannot start at {load.buffer.name}, which has {rank}",
+            code="TL1502",
+            loc=here(),
+            hint="give the tile and the tensor the same number of axes",
+        )
+    axes = tuple(range(rank - tile_rank, rank))
+    extents: list[Extent] = [1] * rank
+    for axis, extent in zip(axes, shape, strict=True):
+        extents[axis] = extent
+    return Region(load.buffer, load.indices, tuple(extents), axes)
+
+
+def pair_regions(src: Any, dst: Any) -> tuple[Region, Region]:
+    """Regions of a copy: a base point takes the other side's tile shape."""
+    if isinstance(src, Load) and isinstance(dst, Load):
+        one = (1,)
+        return as_region(src, "src", one), as_region(dst, "dst", one)
+    if isinstance(src, Load):
+        target = as_region(dst, "dst")
+        return as_region(src, "src", target.tile_shape), target
+    source = as_region(src, "src")
+    return source, as_region(dst, "dst", source.tile_shape)
+
+
+def same_extents(a: tuple[Extent, ...], b: tuple[Extent, ...]) -> bool:
+    """Whether two tile shapes are equal (symbolic extents by structure), axes of 1 apart."""
+    left = [e for e in a if const_int(e) != 1]
+    right = [e for e in b if const_int(e) != 1]
+    return len(left) == len(right) and all(
+        as_expr(x).key == as_expr(y).key for x, y in zip(left, right, strict=True)
+    )
+
+
+def shape_text(shape: tuple[Extent, ...]) -> str:
+    """A shape for messages: 128x64."""
+    parts = [str(c) if (c := const_int(e)) is not None else getattr(e, "name", "?") for e in shape]
+    return "x".join(parts) or "scalar"

@@ -1,0 +1,133 @@
+"""copy(src, dst): move a tile between memory spaces, converting the element type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tilelab.errors import TileValueError
+from tilelab.ir import Expr, Region, Scope, Stmt, Var, as_expr, const_int
+from tilelab.ir.builder import current
+from tilelab.layout import Fragment
+from tilelab.target import Feature
+from tilelab.thread.nodes import Ref
+from tilelab.tile.context import LowerContext
+from tilelab.tile.elementwise import move, tile_extents
+from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, writes
+from tilelab.tile.operands import here, pair_regions, same_extents, shape_text
+from tilelab.tile.ops.copy_async import async_width, cp_async_tile, tma_load_tile
+from tilelab.tile.ops.copy_wide import quad_store, quad_store_plan
+
+
+def copy(src: Any, dst: Any, **annotations: Any) -> Copy:
+    """Copy a tile: `T.copy(A[by * 128, ko * 64], A_shared)`.
+
+    `src`, `dst`: a buffer, a slice, or a base point (which takes the other side's shape, on the
+    last axes), of any two scopes and element types. Elements read outside a tensor are 0, writes
+    outside are dropped. Inside T.Pipelined a copy from global to shared memory runs ahead
+    (TMA or cp.async). Performance hints of the peer (`coalesced_width`, `disable_tma`,
+    `eviction_policy`) are accepted. Raises TileTypeError (TL1501, TL1502) for operands that are
+    no tiles and TileValueError (TL1503) for shapes that differ.
+    """
+    source, target = pair_regions(src, dst)
+    op = Copy(source, target, hints=tuple(sorted(annotations.items())), loc=here())
+    op.check()
+    current().emit(op)
+    return op
+
+
+@dataclass(frozen=True, eq=False)
+class Copy(TileOp):
+    """`dst = src`. Layout inference sets `spread` (which thread moves what); the pipeline
+    realisers set `is_async` (cp.async) or `barrier` (TMA)."""
+
+    op_name: ClassVar[str] = "copy"
+
+    src: Region = reads()
+    dst: Region = writes()
+    hints: tuple[tuple[str, Any], ...] = ()
+    spread: Fragment | None = None
+    is_async: bool = False
+    barrier: Ref | None = None
+
+    def check(self) -> None:
+        if not same_extents(self.src.tile_shape, self.dst.tile_shape):
+            raise TileValueError(
+                f"copy of a {shape_text(self.src.tile_shape)} tile of {self.src.buffer.name} "
+                f"into a {shape_text(self.dst.tile_shape)} tile of {self.dst.buffer.name}",
+                code="TL1503",
+                loc=self.loc,
+                hint="give both sides the same extents, for instance by slicing the larger one",
+            )
+
+    def label(self) -> str:
+        return f"{self.src.buffer.name} -> {self.dst.buffer.name}"
+
+    def reference(self, env: Env) -> None:
+        env.put(self.dst, env.get(self.src))
+
+    def layout_rule(self, ctx: LayoutContext) -> Iterable[Fact]:
+        fragments = [r for r in (self.src, self.dst) if r.buffer.scope is Scope.FRAGMENT]
+        if not fragments:
+            return
+        extents = tile_extents(self.dst)
+        vars = tuple(_axis_var(i, e) for i, e in enumerate(extents))
+        accesses = tuple(
+            Access(r.buffer, _tile_index(r, vars), r is self.dst) for r in fragments
+        )
+        vector = 16 // max(self.src.dtype.bytes, self.dst.dtype.bytes, 1)
+        yield Loop(self, vars, extents, accesses, f"copy {self.label()}", max(vector, 1))
+
+
+def _axis_var(axis: int, extent: int) -> Var:
+    return Var(f"c{axis}", lo=0, hi=extent - 1)
+
+
+def _tile_index(region: Region, vars: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    rest = iter(vars)
+    local = tuple(as_expr(0) if const_int(e) == 1 else next(rest) for e in region.tile_shape)
+    return region.index(local)
+
+
+def spread_of(op: Copy, ctx: LowerContext) -> Fragment:
+    """Which thread moves which element: the fragment's own layout, else runs of 16 bytes."""
+    if op.spread is not None:
+        return op.spread
+    extents = tile_extents(op.dst) or (1,)
+    limit = 16 // max(op.src.dtype.bytes, op.dst.dtype.bytes)
+    width = min(
+        ctx.vector_width(op.src, extents[-1], limit), ctx.vector_width(op.dst, extents[-1], limit)
+    )
+    return Fragment.blocked(extents, ctx.num_threads, width)
+
+
+@lowering(Copy, needs={Feature.TMA, Feature.MBARRIER}, when=lambda op, ctx: op.barrier is not None)
+def _tma(op: Copy, ctx: LowerContext) -> Iterable[Stmt]:
+    """TMA: one thread asks for whole boxes, the mbarrier counts their bytes."""
+    assert op.barrier is not None
+    return tma_load_tile(ctx, op.src, op.dst, op.barrier, op.loc)
+
+
+@lowering(
+    Copy,
+    needs={Feature.CP_ASYNC},
+    when=lambda op, ctx: op.is_async and async_width(op.src, op.dst, ctx) is not None,
+)
+def _cp_async(op: Copy, ctx: LowerContext) -> Iterable[Stmt]:
+    """cp.async: every thread starts copies of 4 to 16 bytes that bypass registers."""
+    return cp_async_tile(ctx, op.src, op.dst, op.loc)
+
+
+@lowering(Copy, when=lambda op, ctx: quad_store_plan(op.src, op.dst, ctx) is not None)
+def _wide_accumulator_store(op: Copy, ctx: LowerContext) -> Iterable[Stmt]:
+    """Accumulator to global: quads of lanes transpose 4x4 pairs, then store 16 bytes each."""
+    plan = quad_store_plan(op.src, op.dst, ctx)
+    assert plan is not None
+    return quad_store(ctx, op.src, op.dst, plan, op.loc)
+
+
+@lowering(Copy)
+def _threads(op: Copy, ctx: LowerContext) -> Iterable[Stmt]:
+    """Threads move the tile through registers, as wide as alignment allows."""
+    return move(ctx, op.src, op.dst, spread_of(op, ctx), op.loc)

@@ -1,0 +1,86 @@
+"""fill(buffer, value) and clear(buffer): set every element of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tilelab.ir import Expr, For, If, LoopKind, Region, Scope, Seq, Stmt, Store, as_expr, const_int
+from tilelab.ir.builder import current
+from tilelab.layout import Fragment
+from tilelab.tile.context import LowerContext
+from tilelab.tile.op import Env, TileOp, lowering, writes
+from tilelab.tile.operands import as_region, here
+
+
+def fill(buffer: Any, value: Any) -> None:
+    """Set every element of `buffer` (a buffer or a region of one, any scope) to `value`.
+
+    The value is converted to the buffer's element type. Raises TileTypeError (TL1501) when
+    `buffer` is no buffer or region.
+    """
+    region = as_region(buffer, "buffer", (1,))
+    op = Fill(region, as_expr(value, region.dtype), loc=here())
+    op.check()
+    current().emit(op)
+
+
+def clear(buffer: Any) -> None:
+    """Set every element of `buffer` to 0: `T.clear(acc)` before a gemm accumulates into it."""
+    fill(buffer, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Fill(TileOp):
+    """`dst[...] = value`."""
+
+    op_name: ClassVar[str] = "fill"
+
+    dst: Region = writes()
+    value: Expr = as_expr(0)
+
+    def label(self) -> str:
+        return f"fill {self.dst.buffer.name}"
+
+    def reference(self, env: Env) -> None:
+        env.put(self.dst, self.value)
+
+
+def _is_whole(region: Region) -> bool:
+    pairs = zip(region.starts, region.extents, region.buffer.shape, strict=True)
+    return all(const_int(s) == 0 and const_int(e) == const_int(n) for s, e, n in pairs)
+
+
+@lowering(Fill, when=lambda op, ctx: op.dst.buffer.scope is Scope.FRAGMENT and _is_whole(op.dst))
+def _registers(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
+    """A whole fragment: every register of every thread, whatever the layout."""
+    local = ctx.placed(op.dst.buffer)
+    r = ctx.fresh("i", int(local.static_shape[0]))
+    body = Seq((Store(local, (r,), op.value, loc=op.loc),), loc=op.loc)
+    yield For(
+        r, as_expr(0), as_expr(local.shape[0]), as_expr(1), LoopKind.LANES, body, loc=op.loc
+    )
+
+
+@lowering(Fill, when=lambda op, ctx: op.dst.buffer.scope is not Scope.FRAGMENT)
+def _memory(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
+    """Memory: threads take elements in turn; elements outside a tensor are skipped."""
+    extents = tuple(int(const_int(e) or 0) for e in op.dst.tile_shape)
+    spread = Fragment.blocked(extents or (1,), ctx.num_threads)
+    r = ctx.fresh("i", spread.num_registers)
+    index = spread.element_of(ctx.tid, r)[: len(extents)]
+    store: Stmt = Store(
+        ctx.placed(op.dst.buffer), op.dst.index(tuple(index)), op.value, loc=op.loc
+    )
+    guard = ctx.in_bounds(op.dst, tuple(index)) if op.dst.buffer.scope is Scope.GLOBAL else None
+    for i, extent, cover in zip(index, extents, spread.covers, strict=False):
+        if cover != extent:
+            inside = as_expr(i) < extent
+            guard = inside if guard is None else guard & inside
+    if guard is not None:
+        store = If(guard, Seq((store,), loc=op.loc), loc=op.loc)
+    yield For(
+        r, as_expr(0), as_expr(spread.num_registers), as_expr(1), LoopKind.LANES,
+        Seq((store,), loc=op.loc), loc=op.loc,
+    )  # fmt: skip

@@ -1,0 +1,36 @@
+"""Views: what the compiler decided, as plain data with JSON, a text twin and an SVG picture.
+
+Each view is a frozen data class made by a function from a trace or a program; drawing is kept in
+the `*_svg` modules beside it. `show(kernel)` puts the usual ones together.
+"""
+
+from tilelab.views.base import View, from_json
+from tilelab.views.fragment import FragmentView, decision_view, fragment_view
+from tilelab.views.memory import MemoryView, memory_view
+from tilelab.views.occupancy import Occupancy, occupancy
+from tilelab.views.passes import PassesView, passes_view
+from tilelab.views.pipeline import PipelineView, pipeline_view
+from tilelab.views.report import DEFAULT_KINDS, MAKERS, Report, show
+from tilelab.views.source import SourceView, source_view
+
+__all__ = [
+    "DEFAULT_KINDS",
+    "MAKERS",
+    "FragmentView",
+    "MemoryView",
+    "Occupancy",
+    "PassesView",
+    "PipelineView",
+    "Report",
+    "SourceView",
+    "View",
+    "decision_view",
+    "fragment_view",
+    "from_json",
+    "memory_view",
+    "occupancy",
+    "passes_view",
+    "pipeline_view",
+    "show",
+    "source_view",
+]

@@ -1,0 +1,232 @@
+"""The shared-memory budget of a compiled kernel: every byte, the chip's limits, what fits.
+
+Numbers come from the kernel's own plan (`ThreadKernel.shared`), so they equal what the launch
+asks for. Hides how stages, gaps and shared bytes are told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilelab.ir import Scope
+from tilelab.passes.plan import PipelinePlan, VersionedBuffer
+from tilelab.target import Limits, Target
+from tilelab.thread.nodes import SharedSlot, ThreadKernel
+from tilelab.views.base import View, register
+from tilelab.views.memory_svg import draw
+from tilelab.views.occupancy import Occupancy, occupancy
+from tilelab.views.table import bytes_text, plural, table, wrapped
+
+
+@dataclass(frozen=True)
+class MemoryRow:
+    """One thing in shared memory. `use` is "tile", "barrier" or "padding".
+
+    `stages` copies of `bytes_per_stage` each make up `num_bytes`, except that alignment inside
+    a buffer may add some: `num_bytes` is what it takes. `shares_with` names buffers in whose
+    bytes it lies too.
+    """
+
+    name: str
+    use: str
+    dynamic: bool
+    offset: int
+    num_bytes: int
+    stages: int
+    bytes_per_stage: int
+    detail: str
+    shares_with: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StageFit:
+    """How many stages of a pipelined loop would fit: bytes one stage takes, the rest, the most."""
+
+    loop: str
+    stages: int
+    bytes_per_stage: int
+    other_bytes: int
+    largest: int
+
+
+@register
+@dataclass(frozen=True)
+class MemoryView(View):
+    """The budget of one kernel on one target; all sizes in bytes."""
+
+    kind: ClassVar[str] = "memory"
+    kernel: str
+    target: str
+    rows: tuple[MemoryRow, ...]
+    dynamic_bytes: int
+    static_bytes: int
+    shared_per_block: int
+    shared_per_sm: int
+    reserved_per_block: int
+    threads: int
+    registers: int | None
+    spill_bytes: int
+    occupancy: Occupancy
+    fits: tuple[StageFit, ...]
+
+    @property
+    def total_bytes(self) -> int:
+        """Dynamic and static together: what the block's limit is held against."""
+        return self.dynamic_bytes + self.static_bytes
+
+    def verdict(self) -> str:
+        """One sentence: whether it fits, and how many blocks share a multiprocessor."""
+        if self.total_bytes > self.shared_per_block:
+            over = self.total_bytes - self.shared_per_block
+            return f"does not fit: {over:,} B over the limit of {self.shared_per_block:,} B"
+        by = " and ".join(self.occupancy.limiters)
+        return (
+            f"fits; {plural(self.occupancy.blocks, 'block')} on each multiprocessor, "
+            f"limited by {by}"
+        )
+
+    def to_text(self) -> str:
+        """Bytes by buffer, limits, occupancy by resource, and the stages that fit."""
+        head = ("buffer", "kind", "at", "bytes", "stages", "per stage", "what")
+        rows = [
+            (r.name, r.use, f"{r.offset:,}" if r.dynamic else "static", f"{r.num_bytes:,}",
+             r.stages, f"{r.bytes_per_stage:,}", _detail(r))
+            for r in self.rows
+        ]  # fmt: skip
+        used = 100 * self.total_bytes / self.shared_per_block
+        parts = [
+            f"SHARED MEMORY  {self.kernel} on {self.target}: {bytes_text(self.dynamic_bytes)} "
+            f"dynamic + {self.static_bytes:,} B static",
+            wrapped(f"{used:.1f} % of the {bytes_text(self.shared_per_block)} a block may have"),
+            table(head, rows) if rows else "  (no shared memory)",
+            "\n  blocks on one multiprocessor",
+            table(OCCUPANCY_HEAD, occupancy_rows(self.occupancy)),
+            wrapped("→ " + self.verdict()),
+        ]
+        parts += [wrapped("→ " + fit_sentence(f, self.shared_per_block)) for f in self.fits]
+        if self.spill_bytes:
+            parts.append(wrapped(f"→ registers do not suffice: {self.spill_bytes} B are spilled"))
+        return "\n".join(parts) + "\n"
+
+    def to_svg(self) -> str:
+        """A bar of bytes against the block's limit, and the blocks each resource allows."""
+        return draw(self)
+
+
+OCCUPANCY_HEAD = ("resource", "a block takes", "there is", "blocks")
+
+
+def occupancy_rows(found: Occupancy) -> list[tuple[str, str, str, str]]:
+    """The table of bounds as text; what is not known is a question mark."""
+
+    def shown(value: int | None) -> str:
+        return "?" if value is None else f"{value:,}"
+
+    return [
+        (b.resource, shown(b.per_block), shown(b.per_sm), shown(b.blocks)) for b in found.bounds
+    ]
+
+
+def fit_sentence(fit: StageFit, limit: int) -> str:
+    """What one more stage would cost and how many fit."""
+    text = (
+        f"loop {fit.loop}: a stage takes {bytes_text(fit.bytes_per_stage)}; "
+        f"{plural(fit.stages, 'stage')} now, at most {fit.largest} fit in {limit:,} B"
+    )
+    return text + (f" beside {fit.other_bytes:,} B of other data" if fit.other_bytes else "")
+
+
+def _detail(row: MemoryRow) -> str:
+    shared = f" (shares bytes with {', '.join(row.shares_with)})" if row.shares_with else ""
+    return row.detail + shared
+
+
+def _overlaps(slot: SharedSlot, slots: Sequence[SharedSlot]) -> tuple[str, ...]:
+    def crosses(other: SharedSlot) -> bool:
+        first, second = slot.offset, other.offset
+        return first < second + other.num_bytes and second < first + slot.num_bytes
+
+    return tuple(
+        s.buffer.root.name for s in slots
+        if s is not slot and s.dynamic == slot.dynamic and crosses(s)
+    )  # fmt: skip
+
+
+def _row(
+    slot: SharedSlot, slots: Sequence[SharedSlot], versions: dict[str, VersionedBuffer]
+) -> MemoryRow:
+    root = slot.buffer.root
+    barrier = slot.buffer.scope is Scope.BARRIER
+    version = versions.get(root.name)
+    stages = version.versions if version else 1
+    shape = "x".join(map(str, root.static_shape))
+    return MemoryRow(
+        name=root.name,
+        use="barrier" if barrier else "tile",
+        dynamic=slot.dynamic,
+        offset=slot.offset,
+        num_bytes=slot.num_bytes,
+        stages=stages,
+        bytes_per_stage=version.bytes_per_version if version else slot.num_bytes,
+        detail=f"{slot.num_bytes // 8} mbarriers of 8 B" if barrier else f"{shape} {root.dtype}",
+        shares_with=_overlaps(slot, slots),
+    )
+
+
+def _gaps(slots: Sequence[SharedSlot], dynamic_bytes: int) -> list[MemoryRow]:
+    """Bytes of dynamic shared memory that no buffer covers."""
+    rows: list[MemoryRow] = []
+    end = 0
+    spans = sorted((s.offset, s.offset + s.num_bytes) for s in slots if s.dynamic)
+    for start, stop in [*spans, (dynamic_bytes, dynamic_bytes)]:
+        if start > end:
+            size = start - end
+            rows.append(MemoryRow("padding", "padding", True, end, size, 1, size, "alignment", ()))
+        end = max(end, stop)
+    return rows
+
+
+def _fit(plan: PipelinePlan, total: int, limits: Limits) -> StageFit | None:
+    per_stage = sum(b.bytes_per_version for b in plan.buffers)
+    if not per_stage:
+        return None
+    barriers_per_stage = sum(8 * b.count for b in plan.barriers) // max(plan.num_stages, 1)
+    step = per_stage + barriers_per_stage
+    stages = max(b.versions for b in plan.buffers)
+    other = max(total - stages * step, 0)
+    return StageFit(plan.loop, stages, per_stage, other, (limits.shared_per_block - other) // step)
+
+
+def memory_view(
+    kernel: ThreadKernel, target: Target, *, plans: Sequence[PipelinePlan] = (),
+    registers: int | None = None, spill_bytes: int = 0,
+) -> MemoryView:  # fmt: skip
+    """The budget of a lowered kernel. `registers` (of each thread) is what ptxas reported."""
+    own = [p for p in plans if p.kernel in ("", kernel.name)]
+    versions = {b.buffer.root.name: b for plan in own for b in plan.buffers}
+    slots = sorted(kernel.shared, key=lambda s: (not s.dynamic, s.offset))
+    rows = [_row(slot, slots, versions) for slot in slots]
+    rows = sorted(
+        [*rows, *_gaps(slots, kernel.dynamic_bytes)], key=lambda r: (not r.dynamic, r.offset)
+    )
+    limits = target.limits
+    total = kernel.dynamic_bytes + kernel.static_bytes
+    fits = [_fit(plan, total, limits) for plan in own]
+    return MemoryView(
+        title=f"Shared-memory budget of {kernel.name}",
+        kernel=kernel.name,
+        target=target.name,
+        rows=tuple(rows),
+        dynamic_bytes=kernel.dynamic_bytes,
+        static_bytes=kernel.static_bytes,
+        shared_per_block=limits.shared_per_block,
+        shared_per_sm=limits.shared_per_sm,
+        reserved_per_block=limits.shared_reserved_per_block,
+        threads=kernel.num_threads,
+        registers=registers,
+        spill_bytes=spill_bytes,
+        occupancy=occupancy(total, kernel.num_threads, registers, limits),
+        fits=tuple(f for f in fits if f is not None),
+    )

@@ -1,0 +1,166 @@
+"""Draws a MemoryView: bytes against the block's limit, a table, and blocks by resource."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilelab.views.palette import BUFFER_ROLES
+from tilelab.views.svg import Svg
+from tilelab.views.table import bytes_text, kib, plural
+
+if TYPE_CHECKING:
+    from tilelab.views.memory import MemoryRow, MemoryView, StageFit
+    from tilelab.views.occupancy import Bound
+
+WIDTH, LEFT, BAR = 880, 24, 832
+BAR_TOP, BAR_HEIGHT = 112, 46
+ROW = 22
+
+
+def draw(view: MemoryView) -> str:
+    """The picture of a budget as SVG text."""
+    table_top = BAR_TOP + BAR_HEIGHT + 66
+    below = table_top + ROW * (len(view.rows) + 1) + 26
+    height = below + 4 * 30 + 66 + 20 * len(view.fits)
+    used = f"{bytes_text(view.total_bytes)} of {bytes_text(view.shared_per_block)}"
+    desc = f"{used}; {view.verdict()}"
+    svg = Svg(f"memory-{view.kernel}", WIDTH, height, view.title, desc)
+    static = f" + {view.static_bytes:,} B static" if view.static_bytes else ""
+    headline = f"Shared memory: {bytes_text(view.dynamic_bytes)} dynamic{static}"
+    svg.text(LEFT, 32, headline, size=15, bold=True)
+    svg.text(LEFT, 54, _sub(view), "muted", size=12)
+    _bar(svg, view)
+    _table(svg, view, table_top)
+    _bounds(svg, view, below)
+    for k, fit in enumerate(view.fits):
+        svg.text(LEFT, below + 4 * 30 + 56 + 20 * k, _fit_text(fit), size=12)
+    return svg.render()
+
+
+def _sub(view: MemoryView) -> str:
+    share = 100 * view.total_bytes / view.shared_per_block
+    regs = "" if view.registers is None else f", {view.registers} registers a thread"
+    spill = f", {view.spill_bytes} B of registers spilled" if view.spill_bytes else ""
+    return (
+        f"{view.kernel} on {view.target}: {share:.1f} % of what one block may have; "
+        f"{view.threads} threads{regs}{spill}"
+    )
+
+
+def _fit_text(fit: StageFit) -> str:
+    beside = f" (beside {fit.other_bytes:,} B of other data)" if fit.other_bytes else ""
+    return (
+        f"Stages of loop {fit.loop}: {bytes_text(fit.bytes_per_stage)} each; "
+        f"{fit.stages} now, at most {fit.largest} fit{beside}."
+    )
+
+
+def _roles(view: MemoryView) -> dict[str, str]:
+    """A fill for each buffer name, in the order of the rows."""
+    roles = {"padding": "gap"}
+    tiles = [r.name for r in view.rows if r.use == "tile"]
+    for k, name in enumerate(dict.fromkeys(tiles)):
+        roles[name] = BUFFER_ROLES[k % (len(BUFFER_ROLES) - 1)]
+    return roles
+
+
+def _role(row: MemoryRow, roles: dict[str, str]) -> str:
+    return "barrier" if row.use == "barrier" else roles[row.name]
+
+
+def _bar(svg: Svg, view: MemoryView) -> None:
+    """Dynamic bytes by address on a scale that ends at the limit (or at what is asked for)."""
+    top = max(view.total_bytes, view.shared_per_block)
+    scale = BAR / top
+    svg.rect(LEFT, BAR_TOP, BAR, BAR_HEIGHT, "panel", "grid", radius=4)
+    roles = _roles(view)
+    for row in view.rows:
+        if row.shares_with and any(r.name in row.shares_with for r in _before(view, row)):
+            continue  # drawn already: its bytes are those of an earlier buffer
+        start = row.offset if row.dynamic else view.dynamic_bytes
+        fill = _role(row, roles)
+        edge = "grid" if fill == "gap" else f"{fill}-edge"
+        for stage in range(row.stages):
+            x = LEFT + scale * (start + stage * row.num_bytes / row.stages)
+            w = scale * row.num_bytes / row.stages
+            tip = f"{row.name}: stage {stage}, {row.bytes_per_stage:,} B"
+            svg.rect(x, BAR_TOP, max(w, 1), BAR_HEIGHT, fill, edge, title=tip)
+            label = f"stage {stage}" if row.stages > 1 else row.use
+            svg.label(x + w / 2, BAR_TOP + 20, label, size=11, width=w - 4)
+            svg.label(x + w / 2, BAR_TOP + 36, kib(row.bytes_per_stage), size=11, width=w - 4)
+        whole = scale * row.num_bytes
+        svg.label(LEFT + scale * start + whole / 2, BAR_TOP - 7, row.name, size=11.5, width=whole)
+    _scale(svg, view, scale)
+
+
+def _before(view: MemoryView, row: MemoryRow) -> list[MemoryRow]:
+    return list(view.rows[: view.rows.index(row)])
+
+
+def _scale(svg: Svg, view: MemoryView, scale: float) -> None:
+    y = BAR_TOP + BAR_HEIGHT
+    limit = LEFT + scale * view.shared_per_block
+    svg.line([(limit, BAR_TOP - 22), (limit, y + 8)], "bad-edge", width=2)
+    words = f"limit of a block: {bytes_text(view.shared_per_block)}"
+    svg.text(limit - 6, BAR_TOP - 22, words, "bad-edge", size=11.5, anchor="end", bold=True)
+    step = 32 << 10
+    while view.shared_per_block / step > 9:
+        step *= 2
+    for mark in range(0, int(BAR / scale) + 1, step):
+        x = LEFT + scale * mark
+        svg.line([(x, y), (x, y + 5)], "muted")
+        label = "0" if mark == 0 else kib(mark)
+        svg.text(x, y + 18, label, "muted", size=10.5, anchor="start" if mark == 0 else "middle")
+
+
+COLUMNS = ((30, "start"), (250, "start"), (470, "end"), (540, "end"), (650, "end"), (760, "end"))
+
+
+def _table(svg: Svg, view: MemoryView, top: float) -> None:
+    roles = _roles(view)
+    heads = ("buffer", "what", "at byte", "stages", "bytes a stage", "bytes")
+    for (x, anchor), head in zip(COLUMNS, heads, strict=True):
+        svg.text(LEFT + x, top, head, "muted", size=11.5, anchor=anchor, bold=True)
+    svg.line([(LEFT, top + 7), (LEFT + BAR, top + 7)], "grid")
+    for k, row in enumerate(view.rows):
+        y = top + ROW * (k + 1) + 2
+        fill = _role(row, roles)
+        svg.rect(LEFT + 2, y - 11, 18, 14, fill, "grid" if fill == "gap" else f"{fill}-edge")
+        shared = f", shares {row.shares_with[0]}" if row.shares_with else ""
+        cells = (
+            row.name, row.detail + shared, f"{row.offset:,}" if row.dynamic else "static",
+            str(row.stages), f"{row.bytes_per_stage:,}", f"{row.num_bytes:,}",
+        )  # fmt: skip
+        for (x, anchor), cell in zip(COLUMNS, cells, strict=True):
+            svg.text(LEFT + x, y, cell, "ink", size=12, anchor=anchor)
+
+
+def _bounds(svg: Svg, view: MemoryView, top: float) -> None:
+    """One bar for each resource: the blocks it allows, as boxes; the limiter is named."""
+    found = view.occupancy
+    svg.text(LEFT, top, "Blocks that share one multiprocessor", size=12.5, bold=True)
+    for k, bound in enumerate(found.bounds):
+        y = top + 14 + 30 * k
+        limiting = bound.resource in found.limiters
+        svg.text(LEFT + 4, y + 16, bound.resource, "ink", size=12, bold=limiting)
+        _boxes(svg, bound, limiting, LEFT + 118, y)
+    verdict = view.verdict()
+    svg.text(LEFT, top + 4 * 30 + 34, verdict[0].upper() + verdict[1:] + ".", size=12, bold=True)
+
+
+def _boxes(svg: Svg, bound: Bound, limiting: bool, x: float, y: float) -> None:
+    blocks, room = bound.blocks, 360.0
+    if blocks is None:
+        svg.text(x, y + 16, "known once the kernel is compiled to machine code", "muted", size=11.5)
+        return
+    fill, edge = ("compute", "compute-edge") if limiting else ("load", "load-edge")
+    if bound.per_block is not None:
+        w = room * bound.per_block / bound.per_sm
+        svg.rect(x, y + 3, room, 18, "panel", "grid")
+        for k in range(min(blocks, 64)):
+            svg.rect(x + k * w, y + 3, w, 18, fill, edge)
+            svg.label(x + (k + 0.5) * w, y + 16, str(k + 1), size=10.5, width=w - 2)
+    mark = "  ← the limit" if limiting else ""
+    taken = f"{bound.per_block:,} of {bound.per_sm:,}" if bound.per_block is not None else ""
+    svg.text(x + room + 12, y + 16, f"{plural(blocks, 'block')}{mark}", size=12, bold=limiting)
+    svg.text(LEFT + BAR, y + 16, taken, "muted", size=11, anchor="end")

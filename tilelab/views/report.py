@@ -1,0 +1,175 @@
+"""`show`: the pictures of one compiled kernel together, and how hosts display them.
+
+Hides where the views' data lies in a kernel object, and what each host can show: a notebook gets
+one output per picture as SVG (GitHub and nbconvert keep those), other hosts one HTML text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Protocol
+
+from tilelab.codegen.source import CudaSource
+from tilelab.errors import TileRuntimeError, TileValueError
+from tilelab.ir import Function
+from tilelab.layout import Fragment, TableFragment
+from tilelab.passes.base import CompileTrace
+from tilelab.passes.plan import LayoutDecision
+from tilelab.thread.nodes import Program
+from tilelab.views.base import View
+from tilelab.views.fragment import decision_view
+from tilelab.views.memory import memory_view
+from tilelab.views.passes import passes_view
+from tilelab.views.pipeline import pipeline_view
+from tilelab.views.source import source_view
+
+
+class KernelResources(Protocol):
+    """What ptxas reported of one kernel."""
+
+    @property
+    def registers(self) -> int: ...
+    @property
+    def spill_stores(self) -> int: ...
+
+
+class Compiled(Protocol):
+    """What `show` reads of a compiled kernel."""
+
+    @property
+    def trace(self) -> CompileTrace: ...
+    @property
+    def program(self) -> Program: ...
+    @property
+    def cuda(self) -> CudaSource: ...
+    @property
+    def prim_func(self) -> Function: ...
+    @property
+    def resources(self) -> Mapping[str, KernelResources]: ...
+
+
+@dataclass(frozen=True)
+class Report:
+    """Some views of one kernel, in the order they are read."""
+
+    name: str
+    views: tuple[View, ...]
+
+    def to_text(self) -> str:
+        """The text twins, one after another."""
+        return "\n".join(view.to_text() for view in self.views)
+
+    def to_html(self) -> str:
+        """The pictures inline, each with its text twin folded beneath."""
+        parts = [
+            f'<figure style="margin:0 0 1em">{view.to_svg()}<details><summary>as text</summary>'
+            f"<pre>{escape(view.to_text())}</pre></details></figure>"
+            for view in self.views
+        ]
+        return f'<section aria-label="{escape(self.name)}">{"".join(parts)}</section>'
+
+    def __getitem__(self, kind: str) -> View:
+        """The first view of a kind ("fragment", "pipeline", "memory", ...)."""
+        for view in self.views:
+            if view.kind == kind:
+                return view
+        raise KeyError(f"no {kind!r} in this report; it has: {[v.kind for v in self.views]}")
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": self.to_text(), "text/html": self.to_html()}
+
+    def _ipython_display_(self) -> None:
+        import IPython.display  # lazy: only ever called by IPython
+
+        for view in self.views:
+            IPython.display.display(view)  # pyright: ignore[reportUnknownMemberType]
+
+
+NO_NVRTC = "TL1601"
+DEFAULT_KINDS = ("fragment", "pipeline", "memory")
+
+
+def _fragments(kernel: Compiled) -> list[View]:
+    """The accumulator of the (last) gemm, else the largest fragment."""
+    found = [d for d in kernel.trace.layouts if isinstance(d.layout, (Fragment, TableFragment))]
+    return [decision_view(chosen)] if (chosen := _accumulator(kernel, found)) else []
+
+
+def _accumulator(kernel: Compiled, found: Sequence[LayoutDecision]) -> LayoutDecision | None:
+    by_name = {d.buffer.root.name: d for d in found}
+    labels = [o.label for p in kernel.trace.pipelines for o in p.consumers if o.kind == "gemm"]
+    for label in reversed(labels):
+        for word in label.replace(",", " ").split():
+            if word in by_name:
+                return by_name[word]
+    return max(found, key=lambda d: d.layout.num_registers, default=None)
+
+
+def _pipelines(kernel: Compiled) -> list[View]:
+    return [pipeline_view(plan) for plan in kernel.trace.pipelines]
+
+
+def _used(kernel: Compiled) -> Mapping[str, KernelResources]:
+    """What ptxas reported; nothing where there is no NVRTC, and then the picture says so."""
+    try:
+        return kernel.resources
+    except TileRuntimeError as error:
+        if error.code != NO_NVRTC:
+            raise
+        return {}
+
+
+def _memory(kernel: Compiled) -> list[View]:
+    views: list[View] = []
+    for part in kernel.program.kernels:
+        used = _used(kernel).get(part.name)
+        views.append(
+            memory_view(
+                part,
+                kernel.trace.target,
+                plans=kernel.trace.pipelines,
+                registers=used.registers if used else None,
+                spill_bytes=used.spill_stores if used else 0,
+            )
+        )
+    return views
+
+
+def _source(kernel: Compiled) -> list[View]:
+    return [source_view(kernel.cuda, kernel.prim_func.loc)]
+
+
+def _passes(kernel: Compiled) -> list[View]:
+    return [passes_view(kernel.trace)]
+
+
+MAKERS: dict[str, Callable[[Compiled], list[View]]] = {
+    "fragment": _fragments,
+    "pipeline": _pipelines,
+    "memory": _memory,
+    "source": _source,
+    "passes": _passes,
+}
+"""How to make the views of each kind: the names that `show` and the magics accept."""
+
+
+def show(kernel: Compiled, *kinds: str) -> Report:
+    """The views of a compiled kernel: the fragment map, the pipeline and the memory budget, or
+    the kinds that are named. A kind that the kernel has nothing of (no pipelined loop, say) is
+    left out. TileValueError (TL1701) for a kind that does not exist."""
+    views: list[View] = []
+    for kind in kinds or DEFAULT_KINDS:
+        maker = MAKERS.get(kind)
+        if maker is None:
+            raise TileValueError(
+                f"there is no view {kind!r}", code="TL1701", hint="one of " + ", ".join(MAKERS)
+            )
+        views += maker(kernel)
+    return Report(kernel.program.name, tuple(views))

@@ -1,0 +1,134 @@
+"""Python lines beside the CUDA lines that were written for them."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilelab.codegen.source import CudaSource, KernelSpan
+from tilelab.errors import Loc
+from tilelab.views.base import View, register
+from tilelab.views.source_svg import draw
+from tilelab.views.table import plural
+
+
+@dataclass(frozen=True)
+class Line:
+    """A numbered line of text."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """Python line `python` became CUDA line `cuda`."""
+
+    python: int
+    cuda: int
+
+
+@register
+@dataclass(frozen=True)
+class SourceView(View):
+    """The two texts of one program. Links name line numbers of both."""
+
+    kind: ClassVar[str] = "source"
+    file: str
+    python: tuple[Line, ...]
+    cuda: tuple[Line, ...]
+    links: tuple[Link, ...]
+
+    def cuda_of(self, python: int) -> tuple[int, ...]:
+        """CUDA lines written for a Python line."""
+        return tuple(sorted({k.cuda for k in self.links if k.python == python}))
+
+    def python_of(self, cuda: int) -> tuple[int, ...]:
+        """Python lines that a CUDA line was written for."""
+        return tuple(sorted({k.python for k in self.links if k.cuda == cuda}))
+
+    def to_text(self) -> str:
+        """Every Python line with the numbers of its CUDA lines, then the CUDA with its Python."""
+        sizes = f"{plural(len(self.python), 'line')} of Python, {len(self.cuda)} of CUDA"
+        parts = [f"SOURCE  {self.file}: {sizes}", "  Python (→ CUDA lines)"]
+        for line in self.python:
+            found = spans(self.cuda_of(line.number))
+            parts.append(f"  {line.number:>4} {line.text}" + (f"   → {found}" if found else ""))
+        parts.append("  CUDA (← Python lines)")
+        for line in self.cuda:
+            found = spans(self.python_of(line.number))
+            parts.append(f"  {line.number:>4} {'← ' + found if found else '':<8} {line.text}")
+        return "\n".join(parts) + "\n"
+
+    def to_svg(self) -> str:
+        """Both texts side by side, with a band from each Python line to its CUDA lines."""
+        return draw(self)
+
+
+def spans(numbers: tuple[int, ...]) -> str:
+    """Sorted numbers as runs: 12-19, 31."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in runs)
+
+
+def _chain(loc: Loc | None) -> Iterator[Loc]:
+    while loc is not None:
+        yield loc
+        loc = loc.caller
+
+
+def _main_file(source: CudaSource, loc: Loc | None) -> str:
+    if loc is not None:
+        return loc.file
+    files = [p.file for link in source.links for p in _chain(link.loc)]
+    return max(set(files), key=files.count) if files else ""
+
+
+def _extent(file: str, loc: Loc | None, links: tuple[Link, ...]) -> tuple[int, int]:
+    """First and last Python line to show: the function's, or those that links name."""
+    named = [k.python for k in links]
+    if loc is not None:
+        named += [loc.line, max(loc.end_line, loc.line)]
+    last = len(linecache.getlines(file))
+    return (min(named), min(max(named), last)) if named else (1, 0)
+
+
+def source_view(source: CudaSource, loc: Loc | None = None) -> SourceView:
+    """The texts of a compiled program; `loc` is the traced function's place in the Python.
+
+    Only the `__global__` functions are shown, without the helpers before them.
+    """
+    file = _main_file(source, loc)
+    shown = [n for span in source.kernels for n in range(span.first, span.last + 1)]
+    pairs = {
+        (place.line, link.line)
+        for link in source.links
+        for place in _chain(link.loc)
+        if place.file == file
+    }
+    wanted = set(shown)
+    links = tuple(Link(p, c) for p, c in sorted(pairs) if c in wanted)
+    first, last = _extent(file, loc, links)
+    lines = source.text.splitlines()
+    return SourceView(
+        title="Python beside the CUDA it became",
+        file=file.rsplit("/", 1)[-1],
+        python=tuple(
+            Line(n, linecache.getline(file, n).rstrip("\n")) for n in range(first, last + 1)
+        ),
+        cuda=tuple(Line(n, lines[n - 1]) for n in shown),
+        links=links,
+    )
+
+
+def count_lines(source: CudaSource, kernel: KernelSpan | None = None) -> int:
+    """Lines of the `__global__` function (of all of them together)."""
+    spans_ = (kernel,) if kernel is not None else source.kernels
+    return sum(s.last - s.first + 1 for s in spans_)

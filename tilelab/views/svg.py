@@ -1,0 +1,171 @@
+"""A small SVG builder: escaped text, paints by role, both themes, the same bytes every time.
+
+Hides the style sheet. Every shape carries its light colours as attributes too, so a picture stays
+readable where a host strips `<style>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from html import escape
+
+from tilelab.views.palette import PAINTS
+
+SANS = "system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif"
+MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,DejaVu Sans Mono,monospace"
+
+
+def number(value: float) -> str:
+    """A coordinate with at most two decimals and no trailing zeros."""
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text
+
+
+def slug(text: str) -> str:
+    """`text` as an id: letters, digits and dashes."""
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text).strip("-") or "x"
+
+
+class Svg:
+    """A picture under construction. `title` and `desc` are what a screen reader says."""
+
+    def __init__(self, ident: str, width: float, height: float, title: str, desc: str) -> None:
+        self.ident = slug(ident)
+        self.width = width
+        self.height = height
+        self.title = title
+        self.desc = desc
+        self._parts: list[str] = []
+        self._used: set[str] = set()
+        self._heads: set[str] = set()
+
+    def paint(self, fill: str = "", stroke: str = "", width: float = 1) -> str:
+        """Attributes for a fill and a stroke, each a role of the palette ("" for none)."""
+        classes = [f"{kind}-{role}" for kind, role in (("f", fill), ("s", stroke)) if role]
+        self._used.update(classes)
+        text = f' class="{" ".join(classes)}"' if classes else ""
+        text += f' fill="{PAINTS[fill].light if fill else "none"}"'
+        if stroke:
+            text += f' stroke="{PAINTS[stroke].light}"'
+            if width != 1:
+                text += f' stroke-width="{number(width)}"'
+        return text
+
+    def raw(self, markup: str) -> None:
+        """Markup that the caller made safe."""
+        self._parts.append(markup)
+
+    def rect(
+        self, x: float, y: float, w: float, h: float, fill: str = "", stroke: str = "", *,
+        radius: float = 0, width: float = 1, title: str = "", dash: str = "",
+    ) -> None:  # fmt: skip
+        """A box; `title` is its tooltip."""
+        shape = f'<rect x="{number(x)}" y="{number(y)}" width="{number(w)}" height="{number(h)}"'
+        if radius:
+            shape += f' rx="{number(radius)}"'
+        if dash:
+            shape += f' stroke-dasharray="{dash}"'
+        shape += self.paint(fill, stroke, width)
+        tail = f"><title>{escape(title)}</title></rect>" if title else "/>"
+        self._parts.append(shape + tail)
+
+    def line(
+        self, points: Sequence[tuple[float, float]], stroke: str, *, width: float = 1,
+        dash: str = "", arrow: bool = False,
+    ) -> None:  # fmt: skip
+        """A polyline, with an arrow head at its end if asked."""
+        path = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
+        self.path(path, stroke=stroke, width=width, dash=dash, arrow=arrow)
+
+    def path(
+        self, d: str, *, fill: str = "", stroke: str = "", width: float = 1, dash: str = "",
+        arrow: bool = False,
+    ) -> None:  # fmt: skip
+        """A path in SVG's own notation."""
+        shape = f'<path d="{d}"{self.paint(fill, stroke, width)}'
+        if dash:
+            shape += f' stroke-dasharray="{dash}"'
+        if arrow:
+            self._heads.add(stroke)
+            shape += f' marker-end="url(#{self.ident}-head-{stroke})"'
+        self._parts.append(shape + "/>")
+
+    def text(
+        self, x: float, y: float, text: str, role: str = "ink", *, size: float = 12,
+        anchor: str = "start", mono: bool = False, bold: bool = False, rotate: float = 0,
+    ) -> None:  # fmt: skip
+        """A line of text whose baseline starts (or centres, or ends) at a point."""
+        shape = f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}"'
+        if anchor != "start":
+            shape += f' text-anchor="{anchor}"'
+        if mono:
+            shape += f' font-family="{MONO}" xml:space="preserve"'
+        if bold:
+            shape += ' font-weight="600"'
+        if rotate:
+            shape += f' transform="rotate({number(rotate)} {number(x)} {number(y)})"'
+        self._parts.append(f"{shape}{self.paint(role)}>{escape(text, quote=False)}</text>")
+
+    def label(
+        self, x: float, y: float, text: str, role: str = "ink", *, size: float = 12,
+        width: float, anchor: str = "middle", mono: bool = False,
+    ) -> None:  # fmt: skip
+        """Text made to fit a width: shrunk a little, then cut with an ellipsis."""
+        advance = 0.62 if mono else 0.56
+        need = len(text) * advance * size
+        if need > width:
+            size = max(size * width / need, size * 0.8)
+        room = int(width / (advance * size))
+        if len(text) > room:
+            text = text[: max(room - 1, 0)] + "…" if room > 1 else ""
+        if text:
+            self.text(x, y, text, role, size=size, anchor=anchor, mono=mono)
+
+    @contextmanager
+    def group(self, attributes: str = "", title: str = "") -> Generator[None]:
+        """Elements inside one `<g>`."""
+        self._parts.append(f"<g{' ' + attributes if attributes else ''}>")
+        if title:
+            self._parts.append(f"<title>{escape(title)}</title>")
+        yield
+        self._parts.append("</g>")
+
+    def _style(self) -> str:
+        def rules(theme: str) -> str:
+            found: list[str] = []
+            for name in sorted(self._used):
+                kind, role = name.split("-", 1)
+                prop = "fill" if kind == "f" else "stroke"
+                found.append(f".{name}{{{prop}:{getattr(PAINTS[role], theme)}}}")
+            return "".join(found)
+
+        dark = f"@media(prefers-color-scheme:dark){{{rules('dark')}}}"
+        return f"<style>{rules('light')}{dark}</style>"
+
+    def _markers(self) -> str:
+        heads = [
+            f'<marker id="{self.ident}-head-{role}" viewBox="0 0 8 8" refX="7" refY="4" '
+            'markerWidth="7" markerHeight="7" orient="auto" markerUnits="userSpaceOnUse">'
+            f'<path d="M0 0.8L8 4L0 7.2z"{self.paint(role)}/></marker>'
+            for role in sorted(self._heads)
+        ]
+        return f"<defs>{''.join(heads)}</defs>" if heads else ""
+
+    def render(self) -> str:
+        """The whole picture as text."""
+        frame = self.paint("card", "grid")
+        markers = self._markers()
+        w, h = number(self.width), number(self.height)
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" '
+            f'height="{h}" role="img" aria-labelledby="{self.ident}-t {self.ident}-d" '
+            f'font-family="{SANS}" style="max-width:100%;height:auto">'
+            f'<title id="{self.ident}-t">{escape(self.title)}</title>'
+            f'<desc id="{self.ident}-d">{escape(self.desc)}</desc>'
+        )
+        card = (
+            f'<rect x="0.5" y="0.5" width="{number(self.width - 1)}" '
+            f'height="{number(self.height - 1)}" rx="8"{frame}/>'
+        )
+        return head + self._style() + markers + card + "".join(self._parts) + "</svg>\n"
