@@ -7,7 +7,7 @@ from typing import Any
 
 from tilelab.errors import Loc, TileRuntimeError
 from tilelab.frontend.types import TensorType
-from tilelab.ir import Buffer, Expr, Kernel, ScalarBuffer, Seq, Stmt, Var
+from tilelab.ir import Buffer, Expr, Kernel, ScalarBuffer, ScalarParam, Seq, Stmt, Var
 from tilelab.ir.builder import Builder, current
 
 
@@ -40,6 +40,7 @@ class Session(Builder):
         self.consts: dict[str, Any] = consts if consts is not None else {}
         self.tensors: dict[str, TensorType] = {}
         self.buffers: dict[str, Buffer] = {}
+        self.scalars: dict[str, ScalarParam] = {}
         self.empties: list[Buffer] = []
         self.outputs: list[Buffer] = []
         self.kernel: OpenKernel | None = None

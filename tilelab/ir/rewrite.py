@@ -76,6 +76,7 @@ def substitute(
     by_buffer = {id(k): v for k, v in (buffers or {}).items()}
 
     def replace(n: Node) -> Node | None:
-        return by_var.get(id(n)) or by_buffer.get(id(n))
+        found = by_var.get(id(n))
+        return by_buffer.get(id(n)) if found is None else found
 
     return rewrite(node, replace)

@@ -251,7 +251,7 @@ def _and_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
             return Const(0, dtype)
         mask = int(this.value) if isinstance(this, Const) else -1
         if mask > 0 and mask & (mask + 1) == 0:
-            return _mod_rule(other, Const(int(this.value) + 1, dtype), dtype)
+            return _mod_rule(other, Const(mask + 1, dtype), dtype)
     return Binary("&", a, b, dtype)
 
 

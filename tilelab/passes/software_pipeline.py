@@ -89,7 +89,7 @@ def _realise(loop: For, plan: PipelinePlan, rings: list[Buffer]) -> Seq:
     steady = replace(
         loop, kind=LoopKind.SERIAL, num_stages=None, attrs=attrs, body=sequence(body, loop)
     )
-    return Seq((*prologue, steady), loc=loop.loc)
+    return Seq((prologue, steady), loc=loop.loc)
 
 
 def _issue_ahead(
@@ -117,17 +117,17 @@ def _arrival(loop: For, ahead: int, uses_wgmma: bool) -> list[Stmt]:
     return out
 
 
-def _prologue(
-    loop: For, copies: Sequence[Stmt], slots: dict[int, Buffer], ahead: int
-) -> tuple[Stmt, ...]:
+def _prologue(loop: For, copies: Sequence[Stmt], slots: dict[int, Buffer], ahead: int) -> Stmt:
     """Issue iterations 0 to ahead-1, a commit group each (empty ones past the last iteration)."""
-    out: list[Stmt] = []
-    for p in range(ahead):
-        value = loop.start + loop.step * p
-        issue = in_slot(copies, slots, as_expr(p), {loop.var: as_expr(value)})
-        out.append(_when(binary("<", as_expr(p), loop.extent), issue, loop))
-        out.append(Invoke(CP_ASYNC_COMMIT, (), loc=loop.loc))
-    return tuple(out)
+    stage = Var("stage", lo=0, hi=ahead - 1)
+    values: dict[Var, Expr] = {loop.var: loop.start + stage * loop.step}
+    issue = in_slot(copies, slots, stage, values)
+    body = [
+        _when(binary("<", stage, loop.extent), issue, loop),
+        Invoke(CP_ASYNC_COMMIT, (), loc=loop.loc),
+    ]
+    zero, count, one = as_expr(0), as_expr(ahead), as_expr(1)
+    return For(stage, zero, count, one, LoopKind.UNROLL, sequence(body, loop), loc=loop.loc)
 
 
 def _when(condition: Expr, body: Sequence[Stmt], like: Stmt) -> Stmt:

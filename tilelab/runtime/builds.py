@@ -5,6 +5,7 @@ Hides the cache on disk and the choice of architecture.
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Mapping
@@ -114,7 +115,7 @@ class Builds:
             return places[-1] if places else None
 
         if self._verbose:
-            print(f"tilelab: compiling {self._name} for {arch}")
+            sys.stderr.write(f"tilelab: compiling {self._name} for {arch}\n")
         made = nvrtc.compile_cubin(source.text, arch, options=self._options, locate=locate)
         cache.store(key, made, source.text)
         return made

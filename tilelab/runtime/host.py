@@ -25,7 +25,8 @@ def host_text(signature: Signature, program: Program) -> str:
         assert isinstance(param, TensorParam)
         lines.append(f"  allocate {describe(param)}")
     for buffer in program.workspaces:
-        lines.append(f"  allocate workspace {buffer.name}: {buffer.dtype}{shape_text(buffer.shape)}")
+        shape = shape_text(buffer.shape)
+        lines.append(f"  allocate workspace {buffer.name}: {buffer.dtype}{shape}")
     for kernel in program.kernels:
         lines += _launch(kernel)
     names = ", ".join(signature.params[i].name for i in signature.outputs)

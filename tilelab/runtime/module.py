@@ -89,7 +89,8 @@ class LoadedKernel:
     def pack(
         self, driver: Driver, places: Places, numbers: Numbers
     ) -> tuple[Launch | None, Any]:
-        """The launch for these tensors, and the memory it points to. None for a grid without blocks: there is nothing to do, and CUDA would refuse it."""
+        """The launch for these tensors, and the memory that it points to. None for a grid
+        without blocks: there is nothing to do, and CUDA would refuse it."""
         grid = self.grid(numbers)
         if 0 in grid:
             return None, None

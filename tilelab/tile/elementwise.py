@@ -28,7 +28,7 @@ from tilelab.ir import (
 )
 from tilelab.errors import Loc
 from tilelab.layout import Fragment
-from tilelab.tile.context import VECTOR_BYTES, LowerContext
+from tilelab.tile.context import LowerContext
 from tilelab.thread.nodes import Ref, VectorCopy
 
 
@@ -54,28 +54,49 @@ def guarded(condition: Expr | None, body: list[Stmt], loc: Loc | None, orelse: A
     return If(condition, then, Seq(tuple(orelse), loc=loc) if orelse else None, loc=loc)
 
 
+BATCH = 16  # accesses of one thread that are unrolled together when no register numbers them
+
+
 @dataclass(frozen=True)
 class Walk:
     """One pass over a tile: `chunk` counts vector accesses of a thread, `index` is the first
-    element of a chunk, `width` its elements, `inside` whether it lies in the tile at all."""
+    element of a chunk, `width` its elements, `inside` whether it lies in the tile at all.
+    `loops` are the (variable, extent) pairs that make up `chunk`, the outermost first."""
 
-    chunk: Var
+    chunk: Expr
     chunks: int
     width: int
     index: tuple[Expr, ...]
     inside: Expr | None
+    loops: tuple[tuple[Var, int], ...]
+
+    def over(self, kind: LoopKind, body: list[Stmt], loc: Loc | None) -> For:
+        """`body` for every chunk: the inner loop of the given kind, an outer one in order."""
+        var, extent = self.loops[-1]
+        out = loop(var, extent, kind, body, loc)
+        for var, extent in reversed(self.loops[:-1]):
+            out = loop(var, extent, LoopKind.SERIAL, [out], loc)
+        return out
 
 
-def walk_tile(ctx: LowerContext, spread: Fragment, width: int) -> Walk:
-    """Enumerate the elements a thread owns, `width` neighbours of the last axis at a time."""
+def walk_tile(ctx: LowerContext, spread: Fragment, width: int, *, batched: bool = False) -> Walk:
+    """Enumerate the elements a thread owns, `width` neighbours of the last axis at a time.
+
+    `batched`: only BATCH accesses are unrolled at once, to bound registers and code size; for
+    walks whose chunk number does not index registers.
+    """
     chunks = spread.num_registers // width
-    chunk = ctx.fresh("i", chunks)
+    chunk: Expr = ctx.fresh("i", chunks)
+    loops: tuple[tuple[Var, int], ...] = ((chunk, chunks),)
+    if batched and chunks > BATCH and chunks % BATCH == 0:
+        outer, inner = ctx.fresh("batch", chunks // BATCH), ctx.fresh("i", BATCH)
+        chunk, loops = outer * BATCH + inner, ((outer, chunks // BATCH), (inner, BATCH))
     index = tuple(as_expr(i) for i in spread.element_of(ctx.tid, chunk * width))
     inside: Expr | None = None
     for i, extent, cover in zip(index, spread.shape, spread.covers, strict=True):
         if cover != extent:
             inside = both(inside, binary("<", i, extent))
-    return Walk(chunk, chunks, width, index, inside)
+    return Walk(chunk, chunks, width, index, inside, loops)
 
 
 def tile_extents(region: Region) -> tuple[int, ...]:
@@ -111,14 +132,15 @@ def move(
     last = spread.shape[-1] if spread.shape else 1
     run = spread.contiguous(-1)
     width = min(ctx.vector_width(src, last, run), ctx.vector_width(dst, last, run))
-    walk = walk_tile(ctx, spread, width)
+    in_memory = Scope.FRAGMENT not in (src.buffer.scope, dst.buffer.scope)
+    walk = walk_tile(ctx, spread, width, batched=in_memory and width == 1)
     register = walk.chunk * width
     source, target = (ref(ctx, r, walk.index, register) for r in (src, dst))
     load_ok = guard_of(ctx, src, walk.index)
     store_ok = both(walk.inside, guard_of(ctx, dst, walk.index))
     if width == 1:
         body = [guarded(store_ok, [_element(source, target, load_ok, loc)], loc)]
-        return [loop(walk.chunk, walk.chunks, LoopKind.LANES, body, loc)]
+        return [walk.over(LoopKind.LANES, body, loc)]
     return _vector_move(ctx, walk, source, target, load_ok, store_ok, loc)
 
 
@@ -150,9 +172,7 @@ def _vector_move(
         )
         body += _fetch(ctx, walk, source, through, load_ok, loc)
     body.append(VectorCopy(target, through, walk.width, loc=loc))
-    return [
-        loop(walk.chunk, walk.chunks, LoopKind.LANES, [guarded(store_ok, body, loc)], loc)
-    ]
+    return [walk.over(LoopKind.LANES, [guarded(store_ok, body, loc)], loc)]
 
 
 def _fetch(
@@ -178,8 +198,3 @@ def _fetch(
     convert = Store(through.buffer, slot, value, loc=loc)
     load.append(loop(e, walk.width, LoopKind.LANES, [convert], loc))
     return [guarded(ok, load, loc, [zeros] if ok is not None else None)]
-
-
-def access_width(dtype_bytes: int) -> int:
-    """Elements in the widest access."""
-    return max(VECTOR_BYTES // dtype_bytes, 1)

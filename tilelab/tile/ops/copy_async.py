@@ -9,7 +9,7 @@ from tilelab.thread.intrinsics.cp_async import cp_async, cp_async_zfill
 from tilelab.thread.intrinsics.tma import tma_load
 from tilelab.thread.nodes import Invoke, Ref, TensorMap
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import expand, guard_of, guarded, loop, tile_extents, walk_tile
+from tilelab.tile.elementwise import expand, guard_of, guarded, tile_extents, walk_tile
 
 TMA_MAX_BOX = 256  # elements on one axis of a box (CUDA driver API, cuTensorMapEncodeTiled)
 TMA_MAX_RANK = 5
@@ -116,4 +116,4 @@ def cp_async_tile(
     else:
         copy = Invoke(cp_async_zfill(nbytes), (target, source, as_expr(exists)), loc=loc)
     body = [guarded(walk.inside, [copy], loc)]
-    return [loop(walk.chunk, walk.chunks, LoopKind.UNROLL, body, loc)]
+    return [walk.over(LoopKind.UNROLL, body, loc)]

@@ -1,0 +1,154 @@
+"""Constructors of expressions: conversion, promotion, folding, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilelab.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, INT64, UINT32
+from tilelab.errors import TileTypeError
+from tilelab.ir import (
+    Binary,
+    Buffer,
+    Cast,
+    Const,
+    ScalarBuffer,
+    Scope,
+    Select,
+    Var,
+    as_bool,
+    as_expr,
+    binary,
+    call,
+    cast,
+    ceildiv,
+    const_int,
+    select,
+    unary,
+)
+from tilelab.ir.printer import to_text
+
+I, J = Var("i", lo=0, hi=9), Var("j")
+H, B, F = Var("h", FLOAT16), Var("b", BFLOAT16), Var("f", FLOAT32)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(1, INT32), (1 << 40, INT64), (True, BOOL), (1.5, FLOAT32)],
+)
+def test_python_numbers_have_c_types(value: object, dtype: object) -> None:
+    assert as_expr(value).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("e", "dtype"),
+    [
+        (I + 1, INT32),
+        (H + 1, FLOAT16),
+        (H + 1.5, FLOAT16),
+        (H * F, FLOAT32),
+        (H * B, FLOAT32),
+        (I * H, FLOAT16),
+        (I + 1.5, FLOAT32),
+        (I < J, BOOL),
+        (I + Var("u", UINT32), UINT32),
+        (I + Var("l", INT64), INT64),
+        (H < 1, BOOL),
+    ],
+)
+def test_promotion(e: Binary, dtype: object) -> None:
+    assert e.dtype == dtype
+
+
+def test_operands_are_converted_to_the_common_type() -> None:
+    assert to_text(H * F) == "float32(h) * f"
+    assert to_text(I + 1.5) == "float32(i) + 1.5"
+
+
+def test_integer_division_by_slash_is_refused() -> None:
+    with pytest.raises(TileTypeError, match="ambiguous") as caught:
+        _ = I / J
+    assert caught.value.code == "TL1104"
+    assert "//" in caught.value.hint
+
+
+def test_strings_are_no_scalars() -> None:
+    with pytest.raises(TileTypeError, match="'x'") as caught:
+        as_expr("x")
+    assert caught.value.code == "TL1103"
+
+
+def test_no_python_truth_value() -> None:
+    with pytest.raises(TileTypeError, match="known only when"):
+        bool(I < J)
+    with pytest.raises(TileTypeError, match="no Python integer"):
+        range(I)  # type: ignore[arg-type]
+
+
+def test_comparison_builds_an_expression() -> None:
+    e = I == 3
+    assert isinstance(e, Binary) and e.op == "=="
+    assert not isinstance(I == "x", Binary)
+
+
+def test_hash_is_identity() -> None:
+    a, b = Var("a"), Var("a")
+    assert len({a, b}) == 2 and hash(a) != hash(b)
+
+
+def test_casts() -> None:
+    assert cast(3, FLOAT32).value == 3.0  # type: ignore[attr-defined]
+    assert cast(I, INT32) is I
+    assert isinstance(cast(I, FLOAT16), Cast)
+    assert cast(Const(2.9, FLOAT32), INT32).value == 2  # type: ignore[attr-defined]
+    # The chip rounds to small floats, so a literal that is not exact stays a conversion.
+    assert isinstance(cast(Const(0.1, FLOAT32), FLOAT16), Cast)
+
+
+def test_logic_folds() -> None:
+    t, f, p = as_expr(True), as_expr(False), I < J
+    assert binary("and", t, p) is p and binary("or", f, p) is p
+    assert binary("and", p, f).value is False  # type: ignore[attr-defined]
+    assert unary("not", unary("not", p)) is p
+    assert to_text(~p) == "not i < j"
+    assert to_text(as_bool(J)) == "j != 0"
+
+
+def test_select_takes_the_common_type() -> None:
+    e = select(I < J, H, F)
+    assert isinstance(e, Select) and e.dtype == FLOAT32
+    assert select(True, I, J) is I
+
+
+def test_min_max_fold_by_bounds() -> None:
+    assert call("min", I, 9) is I
+    assert const_int(call("max", I, 20)) == 20
+    assert to_text(call("max", I, J)) == "max(i, j)"
+
+
+def test_call_converts_literals() -> None:
+    assert to_text(call("max", H, 0)) == "max(h, float16(0.0))"
+
+
+@pytest.mark.parametrize(("a", "b"), [(0, 4), (1, 4), (4, 4), (5, 4), (1024, 128)])
+def test_ceildiv_of_ints_is_an_int(a: int, b: int) -> None:
+    assert ceildiv(a, b) == -(-a // b) and isinstance(ceildiv(a, b), int)
+
+
+def test_ceildiv_of_a_size() -> None:
+    assert to_text(ceildiv(Var("n", lo=0), 128)) == "(n + 127) // 128"
+
+
+def test_scalar_buffers_are_numbers() -> None:
+    x = ScalarBuffer("x", (1,), FLOAT32, Scope.LOCAL)
+    assert to_text(x * 2 + 1) == "x * 2.0 + 1.0"
+    assert to_text(2 - x) == "2.0 - x"
+
+
+def test_indexing_counts_axes_and_wraps_constants() -> None:
+    a = Buffer("A", (8, 16), FLOAT16, Scope.GLOBAL)
+    assert to_text(a[I, -1]) == "A[i, 15]"
+    assert to_text(a[I, 2:6]) == "A[i, 2:6]"
+    with pytest.raises(IndexError, match="2 axes, 1 indices"):
+        a[I]
+    with pytest.raises(IndexError, match="exceeds axis 1"):
+        a[0, 8:20]

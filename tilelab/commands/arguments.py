@@ -1,0 +1,138 @@
+"""Argument parsing for a command line that lives in a notebook too: real argparse, no exit.
+
+Hides how argparse reports errors and how `key=value` constants become Python values.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from tilelab.errors import TileValueError
+from tilelab.target import TARGETS, Target, parse_target
+from tilelab.views import MAKERS
+
+USAGE = "TL1702"
+
+
+class HelpShown(Exception):
+    """`--help` was asked for; `text` is the help."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def usage_error(message: str, hint: str) -> TileValueError:
+    """A command line that cannot be followed (TL1702)."""
+    return TileValueError(message, code=USAGE, hint=hint)
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser that raises instead of leaving: HelpShown for `--help`, TileValueError
+    (TL1702) for anything it cannot follow, with the option that was probably meant."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("allow_abbrev", False)
+        super().__init__(*args, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        raise usage_error(f"{self.prog}: {message}", self._advice(message))
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        raise HelpShown(message or "")
+
+    def print_help(self, file: Any = None) -> None:
+        raise HelpShown(self.format_help())
+
+    def options(self) -> list[str]:
+        """Every option string this parser knows."""
+        return [name for action in self._actions for name in action.option_strings]
+
+    def _advice(self, message: str) -> str:
+        found: list[str] = []
+        for word in message.replace(":", " ").split():
+            if word.startswith("-"):
+                found += difflib.get_close_matches(word.split("=")[0], self.options(), 1, 0.5)
+        if found:
+            return f"did you mean {' or '.join(dict.fromkeys(found))}?"
+        return f"see {self.prog} --help"
+
+
+def split_line(line: str) -> list[str]:
+    """The words of a magic's line, quoted as in a shell."""
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise usage_error(f"the options cannot be split into words: {error}",
+                          "close every quotation mark") from error  # fmt: skip
+
+
+def target_argument(text: str) -> Target:
+    """A `--target` value."""
+    try:
+        found = parse_target(text)
+    except TileValueError as error:
+        raise argparse.ArgumentTypeError(f"{error.message}; {error.hint}") from error
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text} names no chip; use one of {', '.join(TARGETS)}")
+    return found
+
+
+def kinds_argument(text: str) -> tuple[str, ...]:
+    """A `--show` value: names of views between commas, "all" or "none"."""
+    words = tuple(word for word in (w.strip() for w in text.split(",")) if word)
+    if words in (("none",), ()):
+        return ()
+    if words == ("all",):
+        return tuple(MAKERS)
+    for word in words:
+        if word not in MAKERS:
+            near = difflib.get_close_matches(word, MAKERS, 1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            known = ", ".join(MAKERS)
+            raise argparse.ArgumentTypeError(f"there is no view {word!r}{meant}; one of {known}")
+    return words
+
+
+def outputs_argument(text: str) -> list[int]:
+    """An `--out-idx` value: positions between commas."""
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of positions like 2 or -1") from error
+
+
+def constants(words: Sequence[str], names: Mapping[str, Any]) -> dict[str, Any]:
+    """`key=value` words as keyword arguments.
+
+    A value is a Python literal (`1024`, `True`, `"float16"`, `(64, 64)`), a name or dotted name
+    of `names` (`T.float16`), or else plain text (`float16`).
+    """
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        if not equals or not key.isidentifier():
+            raise usage_error(f"{word!r} is no key=value pair", "write constants as M=1024")
+        if key in found:
+            raise usage_error(f"the constant {key} is given twice", "give it once")
+        found[key] = _value(text, names)
+    return found
+
+
+def _value(text: str, names: Mapping[str, Any]) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        pass
+    head, *rest = text.split(".")
+    if head not in names:
+        return text
+    value = names[head]
+    for part in rest:
+        value = getattr(value, part)
+    return value

@@ -1,0 +1,214 @@
+"""Eager functions: which parameters are tensors, what their shapes say, and the trace itself.
+
+Phase 1 runs the body up to its first kernel with T.const as variables, to learn the tensors'
+shapes; phase 2 runs it again with the constants' values.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from tilelab.errors import TileRuntimeError, TileValueError
+from tilelab.frontend.function import assemble, collect_outputs, run_traced
+from tilelab.frontend.mutate import plain_function
+from tilelab.frontend.params import Param, annotations, called, is_runtime, make_param, namespace
+from tilelab.frontend.poison import Poison
+from tilelab.frontend.session import Session, SignatureDone
+from tilelab.frontend.source import find_source
+from tilelab.frontend.types import TensorType
+from tilelab.ir import Buffer, Function, ScalarParam, TensorParam, Var, const_int
+
+
+@dataclass(frozen=True)
+class ConstMatch:
+    """Where the value of a T.const comes from: an axis of a tensor argument."""
+
+    name: str
+    parameter: str
+    axis: int
+    is_stride: bool
+
+
+@dataclass(frozen=True)
+class EagerSignature:
+    """What phase 1 found: the constants, each with its place in an argument."""
+
+    matches: tuple[ConstMatch, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the constants."""
+        return tuple(m.name for m in self.matches)
+
+
+class EagerFunction:
+    """An eager function, classified at decoration. `runtime` names its runtime parameters."""
+
+    def __init__(self, fn: Any, outer: Mapping[str, Any] | None = None) -> None:
+        self.fn: FunctionType = plain_function(fn, "@tilelang.jit")
+        self.signature = inspect.signature(self.fn)
+        names = self.signature.parameters
+        found = annotations(self.fn, outer)
+        self.annotations = {n: called(a) for n, a in found.items() if n in names}
+        declared = _declared(self.fn, frozenset(names), outer)
+        self.annotated = frozenset(declared)
+        self.runtime = tuple(
+            n for n in names if n in declared or is_runtime(self.annotations.get(n))
+        )
+
+    def learn(self, arguments: Mapping[str, Any]) -> EagerSignature:
+        """Phase 1. `arguments` are the compile-time arguments."""
+        session = Session("signature")
+        try:
+            self._run(session, arguments)
+        except SignatureDone:
+            pass
+        buffers = {n: session.buffers[n] for n in self.runtime if n in session.buffers}
+        matches = tuple(_match(name, var, buffers) for name, var in session.consts.items())
+        return EagerSignature(matches)
+
+    def trace(self, arguments: Mapping[str, Any], consts: Mapping[str, int]) -> Function:
+        """Phase 2: the IR for these compile-time arguments and constants."""
+        session = Session("eager", dict(consts))
+        returned = self._run(session, arguments)
+        params = [self._param(session, name) for name in self.runtime]
+        collect_outputs(session, returned)
+        return assemble(session, self.fn, params)
+
+    def _run(self, session: Session, arguments: Mapping[str, Any]) -> Any:
+        values = dict(arguments)
+        for name in self.runtime:
+            values[name] = self._initial(session, name)
+        return run_traced(session, self.fn, values, self.annotated)
+
+    def _initial(self, session: Session, name: str) -> Any:
+        """What the body gets for a runtime parameter before its annotation statement runs."""
+        annotation = self.annotations.get(name)
+        if isinstance(annotation, TensorType):
+            return session.declare(name, annotation)
+        if is_runtime(annotation):
+            param = make_param(name, annotation)
+            assert isinstance(param, ScalarParam)
+            session.scalars[name] = param
+            return param.var
+        return Poison(name, "is used before its type is declared", f"write {name}: T.Tensor[...] first",
+                      "TL1425", None)  # fmt: skip
+
+    def _param(self, session: Session, name: str) -> Param:
+        if name in session.scalars:
+            return session.scalars[name]
+        return TensorParam(session.buffers[name])
+
+
+def _match(name: str, var: Var, buffers: Mapping[str, Buffer]) -> ConstMatch:
+    """The first tensor that has the constant directly as an extent or a stride."""
+    for parameter, buffer in buffers.items():
+        for is_stride, dims in ((False, buffer.shape), (True, buffer.strides or ())):
+            for axis, dim in enumerate(dims):
+                if dim is var:
+                    return ConstMatch(name, parameter, axis, is_stride)
+    raise TileRuntimeError(
+        f"Constexpr variable `{name}` is not used in any buffer shape or stride; "
+        "At least one DIRECT usage is needed to find its value",
+        code="TL1485",
+        hint=f"use {name} alone as an extent of a tensor parameter, or pass it as an argument",
+    )
+
+
+def const_value(match: ConstMatch, arguments: Mapping[str, Any], extra: Mapping[str, Any]) -> int:
+    """The value of a constant for a call: a keyword of its name, else the tensor's extent."""
+    if match.name in extra:
+        return int(extra[match.name])
+    tensor = arguments.get(match.parameter)
+    if tensor is None:
+        raise TileValueError(
+            f"Cannot find value for constexpr variable `{match.name}`: {match.parameter} is not given; "
+            "provide it as a keyword argument",
+            code="TL1486",
+            hint=f"write {match.name}=... or pass the tensor {match.parameter}",
+        )
+    dims = _strides(tensor) if match.is_stride else tensor.shape
+    if match.axis >= len(dims):
+        raise TileValueError(
+            f"{match.parameter} has {len(dims)} axes, and axis {match.axis} determines {match.name}",
+            code="TL1487",
+            hint="pass a tensor of the declared rank",
+        )
+    value = const_int(dims[match.axis])
+    if value is None:
+        value = int(dims[match.axis])
+    return value
+
+
+def _strides(tensor: Any) -> tuple[Any, ...]:
+    if isinstance(tensor, TensorType):
+        return tensor.strides or tensor.buffer("placeholder").effective_strides()
+    if hasattr(tensor, "stride"):  # torch
+        return tuple(tensor.stride())
+    return tuple(s // tensor.itemsize for s in tensor.strides)
+
+
+# ---- what the text says ---------------------------------------------------------------------
+
+
+def _declared(fn: FunctionType, names: frozenset[str], outer: Mapping[str, Any] | None) -> set[str]:
+    """Parameters that a bare annotation statement of the body declares as tensors."""
+    found: set[str] = set()
+    known = namespace(fn, outer)
+    for statement in find_source(fn).node.body:
+        if not isinstance(statement, ast.AnnAssign) or statement.value is not None:
+            continue
+        target = statement.target
+        if isinstance(target, ast.Name) and target.id in names:
+            root = resolve(_root(statement.annotation), known)
+            if getattr(root, "declares_tensor", False):
+                found.add(target.id)
+    return found
+
+
+def _root(node: ast.expr) -> ast.expr:
+    """`T.Tensor` of `T.Tensor[...]` and `T.Tensor(...)`."""
+    if isinstance(node, ast.Subscript):
+        return _root(node.value)
+    return _root(node.func) if isinstance(node, ast.Call) else node
+
+
+def resolve(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    """The object that a dotted name in the text denotes, or None."""
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Attribute):
+        base = resolve(node.value, known)
+        return None if base is None else getattr(base, node.attr, None)
+    return None
+
+
+def style_of(fn: FunctionType, prim_func: Any, eager_only: tuple[Any, ...]) -> str:
+    """"lazy" or "eager" where the text decides it, else "".
+
+    Lazy: a nested function under `prim_func`. Eager: a direct call of one of `eager_only`
+    (T.const, T.Kernel), alone or in a `with`.
+    """
+    known = namespace(fn)
+    for statement in find_source(fn).node.body:
+        if isinstance(statement, ast.FunctionDef):
+            roots = [resolve(_root(d), known) for d in statement.decorator_list]
+            if any(root is prim_func for root in roots):
+                return "lazy"
+    for statement in find_source(fn).node.body:
+        for call in _direct_calls(statement):
+            if any(resolve(call.func, known) is f for f in eager_only):
+                return "eager"
+    return ""
+
+
+def _direct_calls(statement: ast.stmt) -> list[ast.Call]:
+    if isinstance(statement, ast.With):
+        return [i.context_expr for i in statement.items if isinstance(i.context_expr, ast.Call)]
+    value = getattr(statement, "value", None)
+    return [value] if isinstance(value, ast.Call) else []

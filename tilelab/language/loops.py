@@ -1,0 +1,103 @@
+"""Loops: T.serial, unroll, vectorized, Pipelined, Parallel, grid, Persistent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelab.errors import TileValueError
+from tilelab.frontend import GridLoop, ParallelLoop, PersistentLoop, RangeLoop
+from tilelab.ir import LoopKind, const_int
+
+
+def _attrs(**given: Any) -> tuple[tuple[str, object], ...]:
+    return tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in given.items() if v is not None)
+
+
+def _range(start: Any, stop: Any, step: Any, kind: LoopKind, **attrs: Any) -> RangeLoop:
+    if stop is None:
+        start, stop = 0, start
+    return RangeLoop(start, stop, 1 if step is None else step, kind, attrs=_attrs(**attrs))
+
+
+def serial(start: Any, stop: Any = None, step: Any = None, *, annotations: Any = None) -> RangeLoop:
+    """A loop whose iterations run in order, like range."""
+    return _range(start, stop, step, LoopKind.SERIAL, annotations=annotations)
+
+
+def unroll(
+    start: Any, stop: Any = None, step: Any = None, *, explicit: bool = False,
+    unroll_factor: int | None = None, annotations: Any = None,
+) -> RangeLoop:  # fmt: skip
+    """A serial loop written out by the compiler."""
+    extra = {"explicit": explicit or None, "unroll_factor": unroll_factor}
+    return _range(start, stop, step, LoopKind.UNROLL, annotations=annotations, **extra)
+
+
+def vectorized(start: Any, stop: Any = None, *, annotations: Any = None) -> RangeLoop:
+    """An innermost loop over independent lanes of one thread; its extent is a Python int."""
+    loop = _range(start, stop, 1, LoopKind.LANES, annotations=annotations)
+    if const_int(loop.start) is None or const_int(loop.stop) is None:
+        raise TileValueError(
+            "T.vectorized needs an extent known at compile time", code="TL1449",
+            hint="use T.serial for an extent known only at run time",
+        )  # fmt: skip
+    return loop
+
+
+Serial, Unroll, Vectorized = serial, unroll, vectorized
+
+
+def Pipelined(
+    start: Any, stop: Any = None, num_stages: int = 0, order: Any = None, stage: Any = None,
+    sync: Any = None, group: Any = None, annotations: Any = None,
+) -> RangeLoop:  # fmt: skip
+    """A serial loop whose copies from global memory run up to `num_stages` iterations ahead
+    (0: not at all). The result is the serial loop's."""
+    stages = const_int(num_stages)
+    if stages is None or stages < 0:
+        raise TileValueError(
+            f"num_stages={num_stages!r} is no number of stages", code="TL1434",
+            hint="use 0 (no pipelining), or 1 and more",
+        )  # fmt: skip
+    if stop is None:
+        start, stop = 0, start
+    attrs = _attrs(order=order, stage=stage, sync=sync, group=group, annotations=annotations)
+    return RangeLoop(start, stop, 1, LoopKind.PIPELINED, stages, attrs)
+
+
+def Parallel(
+    *extents: Any, coalesced_width: Any = None, loop_layout: Any = None, prefer_async: Any = None,
+    annotations: Any = None,
+) -> ParallelLoop:  # fmt: skip
+    """Independent iterations over a box, spread over the block's threads:
+    `for i, j in T.Parallel(128, 64):`."""
+    if not extents:
+        raise TileValueError(
+            "T.Parallel needs at least one extent", code="TL1435", hint="write T.Parallel(n)"
+        )
+    attrs = _attrs(
+        coalesced_width=coalesced_width, loop_layout=loop_layout, prefer_async=prefer_async,
+        annotations=annotations,
+    )  # fmt: skip
+    return ParallelLoop(extents, attrs)
+
+
+def grid(*extents: Any) -> GridLoop:
+    """Nested serial loops: `for i, j in T.grid(4, 8):`."""
+    if not extents:
+        raise TileValueError("T.grid needs at least one extent", code="TL1435", hint="T.grid(n, m)")
+    return GridLoop(extents)
+
+
+def Persistent(
+    domain: Any, wave_size: Any, index: Any, group_size: int = 8, num_stages: int = 0, *,
+    annotations: Any = None,
+) -> PersistentLoop:  # fmt: skip
+    """The tiles of a domain shared out over `wave_size` blocks, of which this is `index`: every
+    tile exactly once, in groups of `group_size` rows."""
+    if num_stages or annotations:
+        raise TileValueError(
+            "T.Persistent takes no num_stages or annotations here", code="TL1436",
+            hint="pipeline the inner loop with T.Pipelined",
+        )  # fmt: skip
+    return PersistentLoop(tuple(domain), wave_size, index, group_size)

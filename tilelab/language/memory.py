@@ -1,0 +1,70 @@
+"""On-chip memory: T.alloc_shared, alloc_fragment, alloc_local, alloc_var."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelab.errors import TileTypeError, TileValueError
+from tilelab.frontend import as_dims, plain_dtype, session
+from tilelab.ir import Alloc, Buffer, ScalarBuffer, Scope, Store, as_expr, cast, const_int
+
+
+def alloc_shared(shape: Any, dtype: Any, scope: str = "shared.dyn") -> Buffer:
+    """A buffer that all threads of the block share: `T.alloc_shared((128, 64), "float16")`."""
+    return _alloc(shape, dtype, Scope.SHARED, scope, ("shared.dyn", "shared"), "shared")
+
+
+def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Buffer:
+    """A tile in registers, spread over the threads of the block by layout inference."""
+    return _alloc(shape, dtype, Scope.FRAGMENT, scope, ("local.fragment",), "fragment")
+
+
+def alloc_local(shape: Any, dtype: Any, scope: str = "local") -> Buffer:
+    """A private array of each thread."""
+    return _alloc(shape, dtype, Scope.LOCAL, scope, ("local",), "local")
+
+
+def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None) -> ScalarBuffer:
+    """One mutable number of each thread: `v = T.alloc_var("int32", init=0)`; `v = e` and `v += e`
+    store to it. Without `init` its value is undefined until it is stored."""
+    for extra in args:
+        if isinstance(extra, str):
+            scope = extra
+        else:
+            init = extra
+    _check_scope(scope, ("local.var", "local"))
+    trace = session()
+    kind, loc = plain_dtype(dtype), trace.loc()
+    variable = ScalarBuffer(trace.hinted("var"), (1,), kind, Scope.LOCAL, loc=loc)
+    trace.emit(Alloc(variable, loc=loc), anywhere=True)
+    if init is not None:
+        value = cast(as_expr(init, kind), kind)
+        trace.emit(Store(variable, (as_expr(0),), value, loc=loc), anywhere=True)
+    return variable
+
+
+def _alloc(
+    shape: Any, dtype: Any, where: Scope, scope: str, allowed: tuple[str, ...], name: str
+) -> Buffer:
+    _check_scope(scope, allowed)
+    trace = session()
+    extents = tuple(const_int(d) for d in as_dims(shape, "an on-chip buffer"))
+    if any(e is None or e <= 0 for e in extents):
+        raise TileTypeError(
+            f"an on-chip buffer has the shape {tuple(shape)!r}, which is not fixed at compile time",
+            code="TL1427",
+            hint="use positive Python ints; sizes known only at run time belong to tensors",
+        )
+    sizes = tuple(e for e in extents if e is not None)
+    loc = trace.loc()
+    buffer = Buffer(trace.hinted(name), sizes, plain_dtype(dtype), where, loc=loc)
+    trace.emit(Alloc(buffer, loc=loc), anywhere=True)
+    return buffer
+
+
+def _check_scope(scope: str, allowed: tuple[str, ...]) -> None:
+    if scope not in allowed:
+        raise TileValueError(
+            f"scope={scope!r} is not known here", code="TL1428",
+            hint="use " + " or ".join(repr(a) for a in allowed),
+        )  # fmt: skip

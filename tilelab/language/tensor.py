@@ -1,0 +1,90 @@
+"""Types of parameters: T.Tensor, T.StridedTensor, T.Ref, and the outputs T.empty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelab.errors import TileTypeError
+from tilelab.frontend import REF, TensorType, as_dims, plain_dtype, session
+from tilelab.ir import Buffer, Scope
+
+Ref = REF
+DEFAULT_DTYPE = "float32"
+
+
+class TensorProxy:
+    """`T.Tensor((M, K), dtype)`, `T.Tensor[[M, K], dtype]`, `T.Tensor[M, N]` (float32)."""
+
+    declares_tensor = True
+
+    def __call__(self, shape: Any = None, dtype: Any = DEFAULT_DTYPE, **unused: Any) -> TensorType:
+        """A row-major tensor type."""
+        _no_extras("T.Tensor", unused, ("data", "scope"))
+        if shape is None:
+            raise _no_shape("T.Tensor")
+        return TensorType(as_dims(shape, "a tensor"), plain_dtype(dtype))
+
+    def __getitem__(self, key: Any) -> TensorType:
+        parts = key if isinstance(key, tuple) else (key,)
+        if isinstance(parts[0], tuple | list):
+            return self(*parts)
+        return self(parts)
+
+
+class StridedTensorProxy:
+    """`T.StridedTensor((M, K), (s, 1), dtype)`, or subscripted; strides count elements."""
+
+    declares_tensor = True
+
+    def __call__(
+        self, shape: Any, strides: Any, dtype: Any = DEFAULT_DTYPE, **unused: Any
+    ) -> TensorType:
+        """A tensor type with explicit strides. TileTypeError (TL1426) when ranks differ."""
+        _no_extras("T.StridedTensor", unused, ("data", "scope"))
+        dims, steps = as_dims(shape, "a tensor"), as_dims(strides, "a stride")
+        if len(dims) != len(steps):
+            raise TileTypeError(
+                f"T.StridedTensor has {len(dims)} extents and {len(steps)} strides",
+                code="TL1426",
+                hint="give one stride, in elements, for each axis",
+            )
+        return TensorType(dims, plain_dtype(dtype), steps)
+
+    def __getitem__(self, key: Any) -> TensorType:
+        return self(*key)
+
+
+def _no_extras(what: str, given: dict[str, Any], allowed: tuple[str, ...]) -> None:
+    for name, value in given.items():
+        if name not in allowed or value is not None:
+            raise TileTypeError(
+                f"{what} does not take {name}={value!r}", code="TL1426",
+                hint="parameters are global tensors given by shape and dtype",
+            )  # fmt: skip
+
+
+def _no_shape(what: str) -> TileTypeError:
+    return TileTypeError(f"{what} needs a shape", code="TL1426", hint=f"write {what}((M, N), dtype)")
+
+
+Tensor = TensorProxy()
+StridedTensor = StridedTensorProxy()
+
+
+def empty(*shape: Any, dtype: Any = DEFAULT_DTYPE) -> Buffer:
+    """An output tensor: the call allocates it, and the function returns it.
+
+    `T.empty((M, N), dtype)` or `T.empty(M, N, dtype=...)`. Every one must be returned.
+    """
+    trace = session()
+    extents: Any = shape
+    if shape and isinstance(shape[0], tuple | list):
+        extents = shape[0]
+        if len(shape) == 2:
+            dtype = shape[1]
+    elif shape and not hasattr(shape[-1], "bounds") and not isinstance(shape[-1], int):
+        extents, dtype = shape[:-1], shape[-1]
+    name, loc = trace.hinted("out"), trace.loc()
+    buffer = Buffer(name, as_dims(extents, "a tensor"), plain_dtype(dtype), Scope.GLOBAL, loc=loc)
+    trace.empties.append(buffer)
+    return buffer

@@ -1,0 +1,31 @@
+"""The notebook: `%load_ext tilelab` gives `import tilelang`, the magics and rich display.
+
+`tilelab.load_ipython_extension` leads here, so that `import tilelab` loads none of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelab import shim
+from tilelab.notebook import display, errors, magics
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Install the magics `%%tilelang` and `%tilelab`, short error messages, pictures of kernels
+    and fragments, and the finder that answers `import tilelang`."""
+    shim.install()
+    magics.install(shell)
+    errors.install(shell)
+    display.install(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take everything back but modules that were imported."""
+    display.remove(shell)
+    errors.remove(shell)
+    magics.remove(shell)
+    shim.uninstall()
+
+
+__all__ = ["load_ipython_extension", "unload_ipython_extension"]

@@ -1,0 +1,38 @@
+"""Short error messages in a notebook: the sentence, the line with its caret, the remedy.
+
+Hides IPython's handler for custom exceptions. A TileInternalError keeps its whole traceback: it
+is tilelab's bug, and a report needs it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelab.errors import TileError, TileInternalError
+
+
+def lines_of(error: TileError) -> list[str]:
+    """An error as a cell shows it: its kind, then its message without a traceback."""
+    return [f"{type(error).__name__} {line}" if k == 0 else line
+            for k, line in enumerate(str(error).splitlines())]  # fmt: skip
+
+
+def _handle(shell: Any, kind: Any, error: Any, trace: Any, tb_offset: Any = None) -> list[str]:
+    if isinstance(error, TileInternalError):
+        found: list[str] = shell.InteractiveTB.structured_traceback(
+            kind, error, trace, tb_offset=tb_offset
+        )
+    else:
+        found = lines_of(error)
+    shell._showtraceback(kind, error, found)
+    return found
+
+
+def install(shell: Any) -> None:
+    """Show TileErrors in their own words from now on."""
+    shell.set_custom_exc((TileError,), _handle)
+
+
+def remove(shell: Any) -> None:
+    """Show TileErrors with a traceback again."""
+    shell.set_custom_exc((), None)

@@ -1,0 +1,166 @@
+"""The magics: `%%tilelang` compiles a cell and shows it, `%tilelab` looks at what is there.
+
+Hides how a cell becomes a namespace's newest kernel. The body of a cell is plain Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from typing import Any
+
+from tilelab.commands.arguments import (
+    HelpShown,
+    Parser,
+    constants,
+    kinds_argument,
+    outputs_argument,
+    split_line,
+    target_argument,
+)
+from tilelab.commands.doctor import examine
+from tilelab.commands.kernels import inputs_for, last_kernel, look_up, to_kernel
+from tilelab.commands.progress import NotebookLine, progress
+from tilelab.kernel import JITKernel
+from tilelab.target import TARGETS
+from tilelab.views import DEFAULT_KINDS, MAKERS, show
+
+CELL, LINE = "tilelang", "tilelab"
+
+
+def cell_parser() -> Parser:
+    """The options of `%%tilelang`."""
+    parser = Parser(
+        prog="%%tilelang",
+        description="Run the cell as Python, compile the kernel it defines last, and show it.",
+    )
+    _shared_options(parser)
+    parser.add_argument("--run", action="store_true", help="run it on inputs of the namespace")
+    parser.add_argument("--inputs", metavar="A,B", default="", help="names of those inputs "
+                        "(default: the kernel's parameter names); implies --run")  # fmt: skip
+    parser.add_argument("--name", help="variable for the kernel (default: <function>_kernel)")
+    return parser
+
+
+def line_parser() -> Parser:
+    """The commands of `%tilelab`."""
+    parser = Parser(prog="%tilelab", description="Look at this machine, or at a kernel.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="doctor|show")
+    commands.add_parser("doctor", help="what works here, and what to do about the rest")
+    shown = commands.add_parser("show", help="the pictures of a kernel")
+    shown.add_argument("kernel", help="its name in the notebook")
+    _shared_options(shown)
+    return parser
+
+
+def _shared_options(parser: Any) -> None:
+    parser.add_argument("--target", type=target_argument, metavar="|".join(TARGETS),
+                        help="the chip to compile for (default: the one here)")  # fmt: skip
+    parser.add_argument("--show", type=kinds_argument, default=DEFAULT_KINDS, metavar="VIEWS",
+                        help="some of " + ",".join(MAKERS) + " between commas, all, or none "
+                        "(default: " + ",".join(DEFAULT_KINDS) + ")")  # fmt: skip
+    parser.add_argument("--out-idx", type=outputs_argument, metavar="I",
+                        help="parameters that a call returns, e.g. -1")  # fmt: skip
+    parser.add_argument("constants", nargs="*", metavar="key=value",
+                        help="constants for a factory or a @tilelang.jit function")  # fmt: skip
+
+
+class Magics:
+    """The magics of one shell, as functions that IPython calls with text."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+
+    def cell(self, line: str, cell: str) -> None:
+        """Run and compile a cell; see `%%tilelang --help`."""
+        try:
+            options = cell_parser().parse_intermixed_args(split_line(line))
+        except HelpShown as shown:
+            print_text(shown.text)
+            return
+        names = self._shell.user_ns
+        tree = self._execute(line, cell)
+        found = last_kernel(tree, names)
+        kernel = self._compile(found, options)
+        variable = options.name or f"{found.removesuffix('_kernel')}_kernel"
+        names[variable] = kernel
+        if options.show:
+            self._shell.display_formatter  # noqa: B018 - a shell without display cannot show
+            show(kernel, *options.show)._ipython_display_()  # pyright: ignore[reportPrivateUsage]
+        print_text(f"{variable} = {kernel!r}")
+        if options.run or options.inputs:
+            self._run(kernel, variable, [w.strip() for w in options.inputs.split(",") if w])
+
+    def line(self, line: str) -> Any:
+        """Follow a command; see `%tilelab --help`."""
+        try:
+            options = line_parser().parse_args(split_line(line))
+        except HelpShown as shown:
+            print_text(shown.text)
+            return None
+        if options.command == "doctor":
+            return examine()
+        kernel = self._compile(options.kernel, options)
+        return show(kernel, *options.show)
+
+    def _compile(self, name: str, options: Any) -> JITKernel:
+        names = self._shell.user_ns
+        value = look_up(name, names)
+        with progress(f"compiling {name}", NotebookLine()):
+            given = constants(options.constants, names)
+            kernel = to_kernel(
+                value, given, target=options.target, out_idx=options.out_idx, name=name
+            )
+            _ = kernel.program  # lowered now, so that errors and time belong to this step
+        return kernel
+
+    def _execute(self, line: str, cell: str) -> ast.Module:
+        """Run a cell's text in the namespace of the notebook. The magic's own line stays as a
+        comment, so that line numbers are those of the cell; a last expression is displayed."""
+        shell = self._shell
+        text = f"# %%{CELL} {line}\n{cell}"
+        file = shell.compile.cache(text, shell.execution_count, raw_code=text)
+        tree = ast.parse(text, file)
+        body, last = list(tree.body), None
+        if body and isinstance(body[-1], ast.Expr):
+            last = ast.Expression(body.pop().value)
+        exec(compile(ast.Module(body, []), file, "exec"), shell.user_ns)
+        if last is not None:
+            shell.displayhook(eval(compile(last, file, "eval"), shell.user_ns))
+        return tree
+
+    def _run(self, kernel: JITKernel, variable: str, given: list[str]) -> None:
+        names = self._shell.user_ns
+        inputs = inputs_for(kernel, names, given)
+        with progress(f"running {kernel.name}", NotebookLine()):
+            result = kernel(*inputs)
+        outputs = [kernel.params[i].name for i in kernel.out_idx]
+        results = [result] if len(outputs) == 1 else list(result or ())
+        names.update(zip(outputs, results, strict=True))
+        words = given or [p.name for i, p in enumerate(kernel.params) if i not in _set(kernel)]
+        made = f"{', '.join(outputs)} = " if outputs else ""
+        print_text(f"{made}{variable}({', '.join(words)})")
+        if outputs:
+            self._shell.displayhook(result)
+
+
+def _set(kernel: JITKernel) -> set[int]:
+    return {i % len(kernel.params) for i in kernel.out_idx}
+
+
+def print_text(text: str) -> None:
+    """Write to the cell's output."""
+    getattr(builtins, "print")(text)  # noqa: B009 - the notebook is the reader of this output
+
+
+def install(shell: Any) -> None:
+    """Register the magics."""
+    made = Magics(shell)
+    shell.register_magic_function(made.cell, "cell", CELL)
+    shell.register_magic_function(made.line, "line", LINE)
+
+
+def remove(shell: Any) -> None:
+    """Take the magics back."""
+    shell.magics_manager.magics["cell"].pop(CELL, None)
+    shell.magics_manager.magics["line"].pop(LINE, None)

@@ -1,0 +1,94 @@
+"""Made-up inputs for a kernel: random tensors that fit its signature.
+
+Hides the ranges that suit each element type.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+from tilelab.dtypes import DType
+from tilelab.errors import TileValueError
+from tilelab.ir import ScalarParam
+from tilelab.runtime.arguments import Signature
+from tilelab.runtime.tensors import torch_dtype
+
+
+class TensorSupplyType(enum.Enum):
+    """How inputs are filled. Auto: floats uniform in -1 to 1, small integers, random bools."""
+
+    Integer = 1
+    Uniform = 2
+    Normal = 3
+    Randn = 4
+    Zero = 5
+    One = 6
+    Auto = 7
+
+
+def make_inputs(
+    signature: Signature,
+    supply: TensorSupplyType,
+    device: str,
+    sizes: Mapping[Any, int] | None = None,
+) -> list[Any]:
+    """One tensor for each input, on `device`. `sizes` gives dynamic sizes by name (or variable);
+    runtime numbers of the call are looked up there too."""
+    named = {str(getattr(k, "name", k)): v for k, v in (sizes or {}).items()}
+    numbers: list[int] = []
+    for variable in signature.variables:
+        if variable.name not in named:
+            raise TileValueError(
+                f"{signature.name} has the size {variable.name}, which is open until it is called",
+                code="TL1644",
+                hint=f'pass input_tensors=[...], or dynamic_symbolic_constraints='
+                f'{{"{variable.name}": 1024}}',
+            )  # fmt: skip
+        numbers.append(named[variable.name])
+    made: list[Any] = []
+    for position in signature.inputs:
+        param = signature.params[position]
+        if isinstance(param, ScalarParam):
+            made.append(named[param.name])
+            continue
+        shape = signature.shape_of(position, numbers)
+        tensor = fill(shape, param.buffer.dtype, supply, device)
+        strides = signature.strides_of(position, numbers)
+        made.append(tensor if param.buffer.strides is None else _restride(tensor, strides))
+    return made
+
+
+def _restride(tensor: Any, strides: tuple[int, ...]) -> Any:
+    """The same values in memory with the declared strides."""
+    import torch
+
+    placed = torch.empty_strided(
+        tuple(tensor.shape), strides, dtype=tensor.dtype, device=tensor.device
+    )
+    return placed.copy_(tensor)
+
+
+def fill(shape: tuple[int, ...], dtype: DType, supply: TensorSupplyType, device: str) -> Any:
+    """A tensor of random (or constant) values that `dtype` can hold."""
+    import torch
+
+    kinds = TensorSupplyType
+    target = torch_dtype(dtype)
+    if supply in (kinds.Zero, kinds.One):
+        return torch.full(shape, float(supply is kinds.One), device=device).to(target)
+    if supply is kinds.Auto:
+        supply = kinds.Uniform if dtype.is_float and dtype.bits >= 16 else kinds.Integer
+    if supply is kinds.Integer or not dtype.is_float:
+        low, high = _integer_range(dtype)
+        return torch.randint(low, high, shape, device=device).to(target)
+    if supply is kinds.Uniform:
+        return (torch.rand(shape, device=device) * 2 - 1).to(target)
+    return torch.randn(shape, device=device).to(target)
+
+
+def _integer_range(dtype: DType) -> tuple[int, int]:
+    if dtype.is_bool:
+        return 0, 2
+    return (0, 3) if dtype.kind == "uint" else (-2, 3)
