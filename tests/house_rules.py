@@ -20,8 +20,8 @@ RANKS = {
     "tile": 4,
     "frontend": 5, "passes": 5, "codegen": 5, "sim": 5,
     "views": 6, "runtime": 6,
-    "language": 7, "compile": 7, "jit": 7, "kernel": 7, "profiler": 7, "bench": 7,
-    "autotune": 7,
+    "language": 7, "compiler": 7, "jit": 7, "kernel": 7, "bench": 7, "autotune": 7,
+    "pass_config": 7, "profiler": 7, "shim": 7,
     "notebook": 8, "cli": 8, "demo": 8, "doctor": 8, "commands": 8,
     "": 9,  # tilelab/__init__.py itself
     "__main__": 9,
@@ -35,7 +35,7 @@ PUBLIC_MODULES = {"tilelab", "tilelab.language", "tilelang", "tilelang.language"
 PRINTING = re.compile(r"^(cli|demo|commands)(\.|$)")
 
 MAX_FILE, MAX_FUNCTION, MAX_CLASS, MAX_ISINSTANCE = 400, 50, 200, 2
-ASM = re.compile(r"\basm\b")
+ASM = re.compile(r"\basm\s*(?:volatile\b|goto\b|\()")
 ARCHITECTURE = re.compile(r"\b(?:sm|compute)_\d{2,3}[a-z]?\b|__CUDA_ARCH__")
 CAPABILITY_NAME = re.compile(r"(?:^|_)(?:major|minor|capability|arch|cc|sm_version)$")
 

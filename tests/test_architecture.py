@@ -15,7 +15,17 @@ ROOT = Path(__file__).resolve().parent.parent
 Rule = Callable[[Source], Iterator[Violation]]
 
 # Files that may name an architecture although they are not target.py, each with its reason.
-ARCHITECTURE_ALLOWED: dict[str, str] = {}
+ARCHITECTURE_ALLOWED: dict[str, str] = {
+    "tilelab/bench/programs/gemm.py": "a measured program names its target, as a user's does",
+}
+# Files that may import tilelab inside of a function, each with its reason.
+LOCAL_IMPORT_ALLOWED: dict[str, str] = {
+    "tilelab/__init__.py": "`import tilelab` stays light: names and the extension load when used",
+}
+ALLOWED: dict[str, dict[str, str]] = {
+    "architecture_numbers": ARCHITECTURE_ALLOWED,
+    "local_imports": LOCAL_IMPORT_ALLOWED,
+}
 # Lines of tilelab/ in all. It grows by decision, not by drift: raise it where you need it.
 LINE_BUDGET = 40_000
 
@@ -44,7 +54,7 @@ def _report(violations: list[Violation]) -> str:
 
 
 def _broken(rule: Rule, folder: str) -> list[Violation]:
-    allowed = ARCHITECTURE_ALLOWED if rule is rules.architecture_numbers else {}
+    allowed = ALLOWED.get(rule.__name__, {})
     sources = [s for s in rules.read_tree(ROOT, folder) if s.path not in allowed]
     assert sources, f"no Python file under {folder}/"
     return [v for source in sources for v in rule(source)]
@@ -74,11 +84,12 @@ def test_tests(rule: Rule) -> None:
     assert not broken, _report(broken)
 
 
-def test_allowed_files_still_need_it() -> None:
-    """An entry of the allow list whose file names no architecture any more is removed."""
-    for path, reason in ARCHITECTURE_ALLOWED.items():
+@pytest.mark.parametrize("rule", [rules.architecture_numbers, rules.local_imports])
+def test_allowed_files_still_need_it(rule: Rule) -> None:
+    """An entry of an allow list that is not needed any more is removed."""
+    for path, reason in ALLOWED[rule.__name__].items():
         source = rules.parse((ROOT / path).read_text("utf-8"), path)
-        assert reason and list(rules.architecture_numbers(source)), f"{path} needs no exception"
+        assert reason and list(rule(source)), f"{path} needs no exception"
 
 
 def test_line_budget(capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,7 +127,7 @@ SAMPLES: list[tuple[Rule, str, str, int]] = [
     (rules.import_direction, "tilelab/views/x.py", "from tilelab.runtime import cache", 1),
     (rules.import_direction, "tilelab/views/x.py", "from tilelab.passes import base", 0),
     (rules.import_direction, "tilelab/novel/x.py", "", 1),
-    (rules.import_direction, "tilelab/__init__.py", "from tilelab.compile import compile", 0),
+    (rules.import_direction, "tilelab/__init__.py", "from tilelab.compiler import lower", 0),
     (rules.public_imports, "judge/x.py", "import tilelab.ir", 1),
     (rules.public_imports, "judge/x.py", "from tilelab import _secret", 1),
     (rules.public_imports, "judge/x.py", "import tilelab\nimport tilelab.language as T", 0),
@@ -129,7 +140,8 @@ SAMPLES: list[tuple[Rule, str, str, int]] = [
     (rules.docstrings, "tilelab/x.py", "class C: pass\ndef f(): pass\ndef _g(): pass", 3),
     (rules.asm_text, "tilelab/x.py", 'x = "asm volatile(\\"\\");"', 1),
     (rules.asm_text, "tilelab/x.py", '"""Every asm text."""', 0),
-    (rules.asm_text, "tilelab/thread/intrinsics/x.py", 'x = "asm"', 0),
+    (rules.asm_text, "tilelab/x.py", 'reserved = {"asm", "auto"}', 0),
+    (rules.asm_text, "tilelab/thread/intrinsics/x.py", 'x = "asm(1)"', 0),
     (rules.architecture_numbers, "tilelab/x.py", 'x = f"-arch=sm_90a{y}"', 1),
     (rules.architecture_numbers, "tilelab/x.py", "x = major >= 9", 1),
     (rules.architecture_numbers, "tilelab/x.py", "x = dev.capability == (9, 0)", 1),

@@ -35,7 +35,7 @@ class Loc:
 
     def excerpt(self) -> str:
         """The line with a caret under the range, the form every error message shows."""
-        where = f'  at {self.file}, line {self.line}'
+        where = f"  at {self.file}, line {self.line}"
         if self.function:
             where += f", in {self.function}"
         text = self.text()

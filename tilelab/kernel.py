@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tilelab.compile import lower
+from tilelab.compiler import lower
 from tilelab.errors import TileValueError
 from tilelab.ir import Function
 from tilelab.profiler import Profiler

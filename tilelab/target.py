@@ -6,7 +6,8 @@ Rank 0. The only module in which architecture numbers stand; passes and ops ask 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,6 +69,12 @@ class Target:
         device: its cubin would not load there)."""
         return replace(self, arch=arch)
 
+    @property
+    def capability(self) -> tuple[int, int]:
+        """Compute capability of the machine code, as CUDA counts it."""
+        digits = self.arch.removeprefix("sm_").rstrip("abf")
+        return int(digits[:-1]), int(digits[-1])
+
     def __str__(self) -> str:
         return self.name
 
@@ -106,17 +113,32 @@ def for_capability(major: int, minor: int) -> Target:
     )
 
 
+_chosen: Target | None = None
+
+
+@contextmanager
+def open_targets_mean(target: Target | None) -> Generator[None]:
+    """Inside, `parse_target` answers `target` where a program leaves the choice open ("auto")."""
+    global _chosen
+    before, _chosen = _chosen, target
+    try:
+        yield
+    finally:
+        _chosen = before
+
+
 def parse_target(value: Any) -> Target | None:
     """The target that `value` spells: a Target, "sm_90a", {"kind": "cuda", "arch": "sm_90a"},
-    "cuda -arch=sm_80"; None for "auto", "cuda" and None (the device decides)."""
+    "cuda -arch=sm_80"; None for "auto", "cuda" and None (the device decides, or
+    `open_targets_mean`)."""
     if value is None or isinstance(value, Target):
-        return value
-    text = value
+        return value or _chosen
+    text: Any = value
     if isinstance(value, Mapping):
-        kind = value.get("kind", "cuda")
-        if kind != "cuda":
+        spelled: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
+        if spelled.get("kind", "cuda") != "cuda":
             raise _no_such_target(value)
-        text = value.get("arch", "cuda")
+        text = spelled.get("arch", "cuda")
     if not isinstance(text, str):
         raise _no_such_target(value)
     text = text.strip()
@@ -124,7 +146,7 @@ def parse_target(value: Any) -> Target | None:
         text = text.split("-arch=", 1)[1].split()[0]
     text = _SPELLINGS.get(text, text)
     if text == "":
-        return None
+        return _chosen
     if text not in TARGETS:
         raise _no_such_target(value)
     return TARGETS[text]

@@ -133,14 +133,18 @@ def constant(record: Any) -> Any:
 STAGES, STEPS = 3, 16
 
 
+def _stages(name: str, shape: tuple[int, int]) -> Buffer:
+    """A swizzled shared tile, once for each stage."""
+    full = (STAGES, *shape)
+    return Buffer(name, full, FLOAT16, Scope.SHARED, layout=swizzled(full, 16, 128))
+
+
 def gemm(size: int = 1024) -> Program:
     """The textbook Hopper GEMM: 128x128x64 tiles, 3 TMA stages, producer and consumer groups."""
     a, b, c = (tensor(name, (size, size)) for name in "ABC")
-    maps = (TensorMap("A_desc", a, (1, 0), (64, 128), 128), TensorMap("B_desc", b, (1, 0), (64, 64), 128))
-    shared = [
-        Buffer(f"{n}_shared", (STAGES, *s), FLOAT16, Scope.SHARED, layout=swizzled((STAGES, *s), 16, 128))
-        for n, s in (("A", (128, 64)), ("B", (64, 128)))
-    ]
+    boxes = ((a, (64, 128)), (b, (64, 64)))
+    maps = tuple(TensorMap(f"{t.name}_desc", t, (1, 0), box, 128) for t, box in boxes)
+    shared = [_stages(f"{n}_shared", s) for n, s in (("A", (128, 64)), ("B", (64, 128)))]
     bars = Buffer("mbarrier", (2 * STAGES,), UINT64, Scope.BARRIER)
     acc = Buffer("C_local", (128,), FLOAT32, Scope.LOCAL)
     bx, by = (Var(n, lo=0, hi=size // 128 - 1, role="block") for n in ("bx", "by"))
@@ -181,12 +185,13 @@ def _producer(
     copies.append(
         loop(
             p, 2,
-            do(load, maps[1], full, Ref(shared[1], (slot, as_expr(0), p * 64)), bx * 128 + p * 64, ko * 64),
+            do(load, maps[1], full, Ref(shared[1], (slot, as_expr(0), p * 64)),
+               bx * 128 + p * 64, ko * 64),
             kind=LoopKind.UNROLL,
         )
     )  # fmt: skip
     body = (
-        do(constant(I.MBARRIER_WAIT), empty, (ko // STAGES + 1) % 2, reason="the slot is free again"),
+        do(constant(I.MBARRIER_WAIT), empty, (ko // STAGES + 1) % 2, reason="the slot is free"),
         do(constant(I.MBARRIER_EXPECT_TX), full, 32768),
         *copies,
     )
@@ -203,12 +208,12 @@ def _consumer(
     db = SharedDescriptor(Ref(shared[1], (slot, k * 16, as_expr(0))), 8192, 1024, 128)
     mma = do(I.wgmma_ss(128, "f16", False, True), da, db, Ref(acc, (h * 64,), 64), 1)
     body = (
-        do(constant(I.MBARRIER_WAIT), Ref(bars, (slot,)), ko // STAGES % 2, reason="A and B are there"),
+        do(constant(I.MBARRIER_WAIT), Ref(bars, (slot,)), ko // STAGES % 2, reason="A, B arrived"),
         do(constant(I.WARPGROUP_ARRIVE)),
         loop(k, 4, loop(h, 2, mma, kind=LoopKind.UNROLL), kind=LoopKind.UNROLL),
         do(constant(I.WARPGROUP_COMMIT)),
         do(I.warpgroup_wait(0)),
-        do(constant(I.MBARRIER_ARRIVE), Ref(bars, (slot + STAGES,)), reason="the slot may be filled"),
+        do(constant(I.MBARRIER_ARRIVE), Ref(bars, (slot + STAGES,)), reason="the slot is read"),
     )
     i = Var("i", lo=0, hi=127)
     clear = loop(i, 128, Store(acc, (i,), as_expr(0.0), loc=loc(6)), kind=LoopKind.LANES, line=6)

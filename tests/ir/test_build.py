@@ -27,7 +27,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.printer import to_text
 
-I, J = Var("i", lo=0, hi=9), Var("j")
+M, J = Var("i", lo=0, hi=9), Var("j")
 H, B, F = Var("h", FLOAT16), Var("b", BFLOAT16), Var("f", FLOAT32)
 
 
@@ -42,16 +42,16 @@ def test_python_numbers_have_c_types(value: object, dtype: object) -> None:
 @pytest.mark.parametrize(
     ("e", "dtype"),
     [
-        (I + 1, INT32),
+        (M + 1, INT32),
         (H + 1, FLOAT16),
         (H + 1.5, FLOAT16),
         (H * F, FLOAT32),
         (H * B, FLOAT32),
-        (I * H, FLOAT16),
-        (I + 1.5, FLOAT32),
-        (I < J, BOOL),
-        (I + Var("u", UINT32), UINT32),
-        (I + Var("l", INT64), INT64),
+        (M * H, FLOAT16),
+        (M + 1.5, FLOAT32),
+        (M < J, BOOL),
+        (M + Var("u", UINT32), UINT32),
+        (M + Var("l", INT64), INT64),
         (H < 1, BOOL),
     ],
 )
@@ -61,12 +61,12 @@ def test_promotion(e: Binary, dtype: object) -> None:
 
 def test_operands_are_converted_to_the_common_type() -> None:
     assert to_text(H * F) == "float32(h) * f"
-    assert to_text(I + 1.5) == "float32(i) + 1.5"
+    assert to_text(M + 1.5) == "float32(i) + 1.5"
 
 
 def test_integer_division_by_slash_is_refused() -> None:
     with pytest.raises(TileTypeError, match="ambiguous") as caught:
-        _ = I / J
+        _ = M / J
     assert caught.value.code == "TL1104"
     assert "//" in caught.value.hint
 
@@ -79,15 +79,15 @@ def test_strings_are_no_scalars() -> None:
 
 def test_no_python_truth_value() -> None:
     with pytest.raises(TileTypeError, match="known only when"):
-        bool(I < J)
+        bool(M < J)
     with pytest.raises(TileTypeError, match="no Python integer"):
-        range(I)  # type: ignore[arg-type]
+        range(M)  # type: ignore[arg-type]
 
 
 def test_comparison_builds_an_expression() -> None:
-    e = I == 3
+    e = M == 3
     assert isinstance(e, Binary) and e.op == "=="
-    assert not isinstance(I == "x", Binary)
+    assert not isinstance(M == "x", Binary)
 
 
 def test_hash_is_identity() -> None:
@@ -97,15 +97,15 @@ def test_hash_is_identity() -> None:
 
 def test_casts() -> None:
     assert cast(3, FLOAT32).value == 3.0  # type: ignore[attr-defined]
-    assert cast(I, INT32) is I
-    assert isinstance(cast(I, FLOAT16), Cast)
+    assert cast(M, INT32) is M
+    assert isinstance(cast(M, FLOAT16), Cast)
     assert cast(Const(2.9, FLOAT32), INT32).value == 2  # type: ignore[attr-defined]
     # The chip rounds to small floats, so a literal that is not exact stays a conversion.
     assert isinstance(cast(Const(0.1, FLOAT32), FLOAT16), Cast)
 
 
 def test_logic_folds() -> None:
-    t, f, p = as_expr(True), as_expr(False), I < J
+    t, f, p = as_expr(True), as_expr(False), M < J
     assert binary("and", t, p) is p and binary("or", f, p) is p
     assert binary("and", p, f).value is False  # type: ignore[attr-defined]
     assert unary("not", unary("not", p)) is p
@@ -114,15 +114,15 @@ def test_logic_folds() -> None:
 
 
 def test_select_takes_the_common_type() -> None:
-    e = select(I < J, H, F)
+    e = select(M < J, H, F)
     assert isinstance(e, Select) and e.dtype == FLOAT32
-    assert select(True, I, J) is I
+    assert select(True, M, J) is M
 
 
 def test_min_max_fold_by_bounds() -> None:
-    assert call("min", I, 9) is I
-    assert const_int(call("max", I, 20)) == 20
-    assert to_text(call("max", I, J)) == "max(i, j)"
+    assert call("min", M, 9) is M
+    assert const_int(call("max", M, 20)) == 20
+    assert to_text(call("max", M, J)) == "max(i, j)"
 
 
 def test_call_converts_literals() -> None:
@@ -146,9 +146,9 @@ def test_scalar_buffers_are_numbers() -> None:
 
 def test_indexing_counts_axes_and_wraps_constants() -> None:
     a = Buffer("A", (8, 16), FLOAT16, Scope.GLOBAL)
-    assert to_text(a[I, -1]) == "A[i, 15]"
-    assert to_text(a[I, 2:6]) == "A[i, 2:6]"
+    assert to_text(a[M, -1]) == "A[i, 15]"
+    assert to_text(a[M, 2:6]) == "A[i, 2:6]"
     with pytest.raises(IndexError, match="2 axes, 1 indices"):
-        a[I]
+        a[M]
     with pytest.raises(IndexError, match="exceeds axis 1"):
         a[0, 8:20]

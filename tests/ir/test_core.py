@@ -23,15 +23,15 @@ from tilelab.ir import (
 from tilelab.ir.printer import to_text
 from tilelab.ir.rewrite import rewrite, substitute
 
-I, N = Var("i", lo=0, hi=7), Var("n", lo=0)
+M, N = Var("i", lo=0, hi=7), Var("n", lo=0)
 A = Buffer("A", (64,), FLOAT32, Scope.GLOBAL)
 
 
 def loop() -> For:
-    store = Store(A, (I * 8 + N,), A[I] + 1.0)
+    store = Store(A, (M * 8 + N,), A[M] + 1.0)
     other = Store(A, (as_expr(0),), as_expr(0.0))
-    body = Seq((If(I < N, Seq((store,))), other))
-    return For(I, as_expr(0), as_expr(8), as_expr(1), LoopKind.SERIAL, body)
+    body = Seq((If(M < N, Seq((store,))), other))
+    return For(M, as_expr(0), as_expr(8), as_expr(1), LoopKind.SERIAL, body)
 
 
 def test_walk_visits_parents_first_in_order() -> None:
@@ -59,9 +59,9 @@ def test_what_did_not_change_is_shared() -> None:
 
 
 def test_substitution_simplifies() -> None:
-    e = (N * 8 + I) // 8
+    e = (N * 8 + M) // 8
     assert to_text(substitute(e, {N: 2})) == "2"
-    assert to_text(substitute(N // 8, {N: I * 8})) == "i"
+    assert to_text(substitute(N // 8, {N: M * 8})) == "i"
 
 
 def test_buffers_are_exchanged_in_loads_and_stores() -> None:

@@ -35,7 +35,7 @@ def test_simplified_expression_has_the_value_of_the_original(tree: Tree, space: 
 
 @given(trees, spaces())
 def test_bounds_hold(tree: Tree, space: Space) -> None:
-    e, env, value = build(tree, space)
+    e, _, value = build(tree, space)
     lo, hi = e.bounds
     assert lo is None or lo <= value, f"{to_text(e)} = {value} below {lo}"
     assert hi is None or value <= hi, f"{to_text(e)} = {value} above {hi}"
@@ -82,6 +82,8 @@ CASES = [
     (ANY * 1 + 0, "n"),
     (ANY % 1, "0"),
     ((Y & 7), "y % 8"),
+    (Y % 16 * 8 % 64 // 8, "y % 8"),
+    ((Y // 4 * 8 + 64) // 16, "y // 8 + 4"),
     (X ^ 0, "x"),
     (X << 3, "x * 8"),
     (X < 8, "True"),

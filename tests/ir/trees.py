@@ -84,15 +84,19 @@ _leaves = st.one_of(
 )
 
 
+def _pair(op: str, a: Tree, b: Tree) -> Tree:
+    return Tree(op, (a, b))
+
+
 def _grow(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
     divisors = st.sampled_from([1, 2, 3, 4, 8, 16, 64]).map(lambda c: Tree("const", (c,)))
     shifts = st.integers(0, 6).map(lambda c: Tree("const", (c,)))
     plain = st.sampled_from(["+", "-", "*", "&", "|", "^", "min", "max", "//", "%"])
-    compare = st.builds(lambda op, a, b: Tree(op, (a, b)), st.sampled_from(COMPARISONS), inner, inner)
+    compare = st.builds(_pair, st.sampled_from(COMPARISONS), inner, inner)
     return st.one_of(
-        st.builds(lambda op, a, b: Tree(op, (a, b)), plain, inner, inner),
-        st.builds(lambda op, a, b: Tree(op, (a, b)), st.sampled_from(["//", "%"]), inner, divisors),
-        st.builds(lambda op, a, b: Tree(op, (a, b)), st.sampled_from(["<<", ">>"]), inner, shifts),
+        st.builds(_pair, plain, inner, inner),
+        st.builds(_pair, st.sampled_from(["//", "%"]), inner, divisors),
+        st.builds(_pair, st.sampled_from(["<<", ">>"]), inner, shifts),
         st.builds(lambda c, a, b: Tree("select", (c, a, b)), compare, inner, inner),
     )
 

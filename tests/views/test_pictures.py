@@ -47,7 +47,7 @@ class Kernel:
 
     trace: Any = field(default_factory=trace)
     program: Program = field(default_factory=lambda: Program("matmul", (), (), (kernel(),), ()))
-    cuda: CudaSource = field(default_factory=source)
+    source: CudaSource = field(default_factory=source)
     prim_func: Function = field(default_factory=lambda: Function("matmul", (), ()))
     resources: Any = field(default_factory=lambda: {"matmul_kernel": Resources(168)})
 

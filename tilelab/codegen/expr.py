@@ -42,9 +42,7 @@ def value_as(e: Expr, dtype: DType, ctx: Context) -> str:
     """`e` converted to `dtype`, as text that may stand on the right of `=`."""
     e = ctx.resolve(e)
     ctx.preamble.use_type(dtype)
-    if isinstance(e, Const) and dtype.is_float:
-        return literal(e.value, dtype)
-    return convert(piece(e, ctx)[0], e.dtype, dtype)
+    return piece(e if e.dtype == dtype else Cast(dtype, e), ctx)[0]
 
 
 def piece(e: Expr, ctx: Context) -> Piece:
@@ -115,7 +113,8 @@ def _cast(e: Cast, ctx: Context) -> Piece:
     if isinstance(e.a, Const) and e.dtype.is_float:
         return literal(e.a.value, e.dtype), PRIMARY
     if e.dtype.is_bool:
-        return f"{_operand(e.a, ctx, _LEVELS['!='] + 1)} != {literal(0, e.a.dtype)}", _LEVELS["!="]
+        a = Cast(FLOAT32, e.a) if e.a.dtype.name in FP8 else e.a
+        return _infix(Binary("!=", a, Const(0, a.dtype), e.dtype), "!=", ctx)
     return convert(piece(e.a, ctx)[0], e.a.dtype, e.dtype), PRIMARY
 
 
@@ -163,10 +162,11 @@ def _binary(e: Binary, ctx: Context) -> Piece:
 def _infix(e: Binary, op: str, ctx: Context) -> Piece:
     level = _LEVELS[op]
     exact = op in _ASSOCIATIVE and not e.dtype.is_float  # float sums keep their order
-    same = isinstance(e.b, Binary) and _SPELLING.get(e.b.op, e.b.op) == op
+    flat = exact and isinstance(e.b, Binary) and _SPELLING.get(e.b.op, e.b.op) == op
     a, b = _narrowed(e.a, e.b)
-    left = _operand(a, ctx, level, op)
-    right = _operand(b, ctx, level if exact and same else level + 1, op)
+    # In `a * (b * c)` without parentheses, and in a shift, `a` meets no wide operand first.
+    left = _operand(e.a if flat or op in ("<<", ">>") else a, ctx, level, op)
+    right = _operand(b, ctx, level if flat else level + 1, op)
     text = f"{left} {op} {right}"
     if e.dtype.is_int and e.dtype.bits < 32:
         return convert(text, INT32, e.dtype), PRIMARY  # C computed an int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -76,11 +75,9 @@ def _special(value: float, dtype: DType) -> str | None:
 
 
 def convert(text: str, source: DType, to: DType) -> str:
-    """`text` (any expression) of type `source` as a value of type `to`."""
+    """`text` (any expression) of type `source` as a value of type `to`, which is not bool."""
     if source == to:
         return text
-    if to.is_bool:
-        return f"({text}) != {literal(0, source)}"
     via = _via(source, to)
     if via is not None:
         return convert(convert(text, source, via), via, to)
@@ -105,6 +102,3 @@ def _via(source: DType, to: DType) -> DType | None:
         return INT32
     return None
 
-
-NEEDS_FLOAT: dict[str, Callable[[str], str]] = {name: "float({})".format for name in FP8}
-"""Types without arithmetic of their own: how an operand becomes a float."""

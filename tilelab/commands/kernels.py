@@ -9,26 +9,30 @@ import ast
 import difflib
 import inspect
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
 from tilelab.frontend.function import PrimFunc
 from tilelab.frontend.function import trace as trace_function
 from tilelab.ir import Function, TensorParam
+from tilelab.jit import JITImpl
 from tilelab.kernel import JITKernel
 from tilelab.target import Target
 
+KERNELS = (JITKernel, JITImpl, PrimFunc, Function)
 NO_KERNEL, NO_CONSTANT, NO_INPUT = "TL1703", "TL1704", "TL1705"
 
 
 def to_kernel(
     value: Any, constants: Mapping[str, Any], *, target: Target | None = None,
-    out_idx: Sequence[int] | None = None, name: str = "",
+    out_idx: Sequence[int] | None = None, name: str = "", tensors: Sequence[Any] = (),
 ) -> JITKernel:  # fmt: skip
     """The kernel that `value` stands for, compiled for `target` (None: as it was defined).
 
     `value` may be a JITKernel, a traced program, a @tilelang.jit function or a factory that
-    returns one of these; `constants` go to the last two. TileTypeError (TL1703) for anything
+    returns one of these; `constants` go to the last two. An eager function may take its constants
+    from `tensors`. TileTypeError (TL1703) for anything
     else, TileTypeError (TL1704) for constants that are missing or unknown.
     """
     name = name or getattr(value, "__name__", type(value).__name__)
@@ -38,15 +42,16 @@ def to_kernel(
         function = value if isinstance(value, Function) else trace_function(value)
         return JITKernel(function, out_idx=None if out_idx is None else list(out_idx),
                          target=target)  # fmt: skip
-    make = getattr(value, "compile", value)
-    if not callable(make):
+    if isinstance(value, JITImpl):
+        given = tensors if value.is_eager else ()
+        return _retarget(value.compile(*given, **constants), target, out_idx)
+    if not inspect.isroutine(value):
         raise TileTypeError(
             f"{name} is no kernel but a {type(value).__name__}", code=NO_KERNEL,
             hint="name a function under @T.prim_func or @tilelang.jit, or what it makes",
         )  # fmt: skip
-    if inspect.isfunction(value):
-        _check_constants(value, constants, name)
-    made = make(**constants)
+    _check_constants(value, constants, name)
+    made = value(**constants)
     if made is value or (not is_kernel(made) and not _is_factory(made)):
         raise TileTypeError(
             f"{name} gave a {type(made).__name__} and no kernel", code=NO_KERNEL,
@@ -84,10 +89,7 @@ def _check_constants(factory: Any, constants: Mapping[str, Any], name: str) -> N
 
 def is_kernel(value: Any) -> bool:
     """Whether a value is a kernel, a traced program or a @tilelang.jit function."""
-    if isinstance(value, (JITKernel, PrimFunc, Function)):
-        return True
-    kind: Any = type(value)
-    return kind.__module__.startswith("tilelab") and hasattr(value, "compile")
+    return isinstance(value, KERNELS)
 
 
 def _is_factory(value: Any) -> bool:
@@ -107,6 +109,12 @@ def last_kernel(tree: ast.Module, names: Mapping[str, Any]) -> str:
         "no kernel is defined here", code=NO_KERNEL,
         hint="define a function under @T.prim_func or @tilelang.jit",
     )  # fmt: skip
+
+
+def last_kernel_of_file(path: str, names: Mapping[str, Any]) -> str:
+    """The name of the kernel that a file defines last, given its namespace."""
+    text = Path(path).read_text(encoding="utf-8")
+    return last_kernel(ast.parse(text, path), names)
 
 
 def _defined(tree: ast.Module) -> list[str]:

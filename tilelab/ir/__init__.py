@@ -36,7 +36,7 @@ from tilelab.ir.stmt import (
 __all__ = [
     "Alloc", "Binary", "Break", "Buffer", "Call", "Cast", "Const", "Continue", "Expr", "For",
     "Function", "If", "Kernel", "Let", "Load", "LoopKind", "Node", "ParallelFor", "Region",
-    "ScalarBuffer", "ScalarParam", "Scope", "Select", "Seq", "Stmt", "Store", "TensorParam", "Unary", "Var",
-    "While", "as_bool", "as_expr", "binary", "call", "cast", "ceildiv", "children", "const_int",
+    "ScalarBuffer", "ScalarParam", "Scope", "Select", "Seq", "Stmt", "Store", "TensorParam",
+    "Unary", "Var", "While", "as_bool", "as_expr", "binary", "call", "cast", "ceildiv", "children", "const_int",
     "is_scalar", "map_children", "select", "unary", "walk",
 ]  # fmt: skip

@@ -41,13 +41,13 @@ def _bounds_add(a: Bounds, b: Bounds) -> Bounds:
 
 
 def _bounds_mul(a: Bounds, b: Bounds) -> Bounds:
-    values = [*a, *b]
-    if any(v is None for v in values):
-        if a[0] is not None and b[0] is not None and a[0] >= 0 and b[0] >= 0:
-            return (a[0] * b[0], None)
-        return (None, None)
-    products = [x * y for x in a for y in b]  # type: ignore[operator]
-    return (min(products), max(products))
+    (al, ah), (bl, bh) = a, b
+    if al is not None and ah is not None and bl is not None and bh is not None:
+        products = [x * y for x in (al, ah) for y in (bl, bh)]
+        return (min(products), max(products))
+    if al is not None and bl is not None and al >= 0 and bl >= 0:
+        return (al * bl, None)
+    return (None, None)
 
 
 def _bounds_div(a: Bounds, b: Bounds) -> Bounds:

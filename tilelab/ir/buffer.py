@@ -47,7 +47,7 @@ class Buffer(Node):
 
     def __getitem__(self, index: Any) -> Load | Region:
         """`A[i, j]`: one element; with a slice anywhere, a region (no steps)."""
-        parts = index if isinstance(index, tuple) else (index,)
+        parts = _as_tuple(index)
         if len(parts) != self.rank:
             raise TileIndexError(
                 f"{self.name} has {self.rank} axes, {len(parts)} indices were given",
@@ -100,13 +100,28 @@ class ScalarBuffer(Operators, Buffer):
 
 
 def _shape_text(shape: tuple[Any, ...]) -> str:
-    return "(" + ", ".join(str(const_int(s) if const_int(s) is not None else getattr(s, "name", "?")) for s in shape) + ")"
+    return (
+        "("
+        + ", ".join(
+            str(const_int(s) if const_int(s) is not None else getattr(s, "name", "?"))
+            for s in shape
+        )
+        + ")"
+    )
 
 
 def _wrap(index: Any, size: Expr | int) -> Expr:
     """A constant negative index counts from the end."""
     constant = const_int(index)
     return as_expr(size) + constant if constant is not None and constant < 0 else as_expr(index)
+
+
+def _as_tuple(index: Any) -> tuple[Any, ...]:
+    return index if isinstance(index, tuple) else (index,)  # pyright: ignore[reportUnknownVariableType]
+
+
+def _slice_parts(part: Any) -> tuple[Any, Any, Any]:
+    return part.start, part.stop, part.step
 
 
 def region_of(buffer: Buffer, parts: tuple[Any, ...]) -> Region:
@@ -119,14 +134,15 @@ def region_of(buffer: Buffer, parts: tuple[Any, ...]) -> Region:
             starts.append(_wrap(part, size))
             extents.append(1)
             continue
-        if part.step not in (None, 1):
+        first, last, step = _slice_parts(part)  # pyright: ignore[reportUnknownArgumentType]
+        if step not in (None, 1):
             raise TileIndexError(
-                f"a slice of {buffer.name} has the step {part.step}: steps are not supported",
+                f"a slice of {buffer.name} has the step {step}: steps are not supported",
                 code="TL1106",
                 hint="copy element by element in a T.Parallel loop instead",
             )
-        start = as_expr(0) if part.start is None else _wrap(part.start, size)
-        stop = as_expr(size) if part.stop is None else _wrap(part.stop, size)
+        start = as_expr(0) if first is None else _wrap(first, size)
+        stop = as_expr(size) if last is None else _wrap(last, size)
         starts.append(start)
         extent = stop - start
         known = const_int(extent)

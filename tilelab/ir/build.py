@@ -142,7 +142,9 @@ def select(cond: Any, a: Any, b: Any) -> Expr:
 
 def call(fn: str, *args: Any, dtype: DType | None = None) -> Expr:
     """A pure function applied to scalars; the operands take their common type."""
-    exprs = [as_expr(a) for a in args if isinstance(a, Expr) or hasattr(a, "__expr__")] or [as_expr(args[0])]
+    exprs = [as_expr(a) for a in args if isinstance(a, Expr) or hasattr(a, "__expr__")] or [
+        as_expr(args[0])
+    ]
     common = exprs[0].dtype
     for e in exprs[1:]:
         common = promote(common, e.dtype)

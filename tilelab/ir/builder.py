@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType, FrameType, TracebackType
@@ -81,12 +81,14 @@ class Builder:
         if block and isinstance(block[-1], Break | Continue):
             if not self._warned_dead:
                 self._warned_dead = True
-                warnings.warn(f"statements after break or continue never run ({stmt.loc})", stacklevel=3)
+                warnings.warn(
+                    f"statements after break or continue never run ({stmt.loc})", stacklevel=3
+                )
             return
         block.append(stmt)
 
     @contextmanager
-    def block(self) -> Iterator[list[Stmt]]:
+    def block(self) -> Generator[list[Stmt]]:
         """Open a nested block; the list holds its statements when the block closes."""
         body = self.open_block()
         try:
@@ -192,7 +194,9 @@ def _code_loc(code: CodeType, lasti: int, line: int, function: str, caller: Loc 
     first, last, start, stop = found
     if first is None or start is None:
         return Loc(code.co_filename, line, 0, 0, 0, function, caller)
-    text_start, text_stop = _characters(code.co_filename, first, last or first, start, stop or start)
+    text_start, text_stop = _characters(
+        code.co_filename, first, last or first, start, stop or start
+    )
     return Loc(code.co_filename, first, text_start, last or first, text_stop, function, caller)
 
 
@@ -231,7 +235,7 @@ def is_tracing() -> bool:
 
 
 @contextmanager
-def tracing(builder: Builder) -> Iterator[Builder]:
+def tracing(builder: Builder) -> Generator[Builder]:
     """Make `builder` the current one."""
     token = _CURRENT.set(builder)
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 NodeT = TypeVar("NodeT", bound="Node")
@@ -23,7 +23,7 @@ class Node:
     is_leaf: ClassVar[bool] = False
 
 
-@lru_cache(maxsize=None)
+@cache
 def child_fields(kind: type[Node]) -> tuple[str, ...]:
     """Names of the fields of a node class that may hold nodes or tuples of nodes."""
     if kind.is_leaf:

@@ -98,10 +98,14 @@ class Operators:
         return Operators._binary(">=", self, other)
 
     def __eq__(self, other: object) -> Any:
-        return Operators._binary("==", self, other) if Operators._is_scalar(other) else NotImplemented
+        return (
+            Operators._binary("==", self, other) if Operators._is_scalar(other) else NotImplemented
+        )
 
     def __ne__(self, other: object) -> Any:
-        return Operators._binary("!=", self, other) if Operators._is_scalar(other) else NotImplemented
+        return (
+            Operators._binary("!=", self, other) if Operators._is_scalar(other) else NotImplemented
+        )
 
     __hash__ = object.__hash__  # identity: == builds an expression
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-from tilelab.ir.build import call, cast, select, unary
 from tilelab.ir.buffer import Buffer
+from tilelab.ir.build import call, cast, select, unary
 from tilelab.ir.core import Node, map_children
 from tilelab.ir.expr import Binary, Call, Cast, Const, Expr, Select, Unary, Var
 from tilelab.ir.simplify import fold_binary
 
-NodeT = TypeVar("NodeT", bound=Node)
 Replace = Callable[[Node], "Node | None"]
 
 
@@ -49,7 +48,7 @@ _REBUILD: dict[type[Node], Callable[[Any, Callable[[Any], Any]], Expr]] = {
 }  # fmt: skip
 
 
-def rewrite(node: NodeT, replace: Replace) -> Any:
+def rewrite(node: Node, replace: Replace) -> Any:
     """`node` with every node for which `replace` returns something replaced by that.
 
     Parents are asked first; what `replace` returns is not visited again. Expressions above a
@@ -67,12 +66,14 @@ def rewrite(node: NodeT, replace: Replace) -> Any:
 
 
 def substitute(
-    node: NodeT,
+    node: Node,
     variables: Mapping[Var, Expr | int] | None = None,
     buffers: Mapping[Buffer, Buffer] | None = None,
 ) -> Any:
     """`node` with variables and buffers exchanged."""
-    by_var = {id(k): v if isinstance(v, Expr) else Const(v, k.dtype) for k, v in (variables or {}).items()}
+    by_var = {
+        id(k): v if isinstance(v, Expr) else Const(v, k.dtype) for k, v in (variables or {}).items()
+    }
     by_buffer = {id(k): v for k, v in (buffers or {}).items()}
 
     def replace(n: Node) -> Node | None:

@@ -6,7 +6,6 @@ Sums are kept in linear form (terms with coefficients), so `(i*64 + j) // 64` wi
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,11 +14,12 @@ from tilelab.ir.bounds import Bounds
 from tilelab.ir.expr import COMPARISONS, Binary, Call, Const, Expr
 
 _FOLD: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
-    "//": operator.floordiv, "%": operator.mod, "&": operator.and_, "|": operator.or_,
-    "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b, "//": lambda a, b: a // b, "%": lambda a, b: a % b,
+    "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << b, ">>": lambda a, b: a >> b, "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
     "and": lambda a, b: a and b, "or": lambda a, b: a or b,
 }  # fmt: skip
 
@@ -191,8 +191,9 @@ def _div_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
         return quotient
     if isinstance(a, Binary) and a.op == "//" and isinstance(a.b, Const) and a.b.value > 0:
         return _div_rule(a.a, Const(int(a.b.value) * divisor, dtype), dtype)
-    common = _common_factor(rest, divisor)
-    inner = Binary("//", *common, dtype) if common[1].value != 1 else common[0]
+    common, small = _common_factor(rest, divisor)
+    shrunk = int(small.value) < divisor
+    inner = _div_rule(common, small, dtype) if shrunk else Binary("//", rest, b, dtype)
     return _sum_rule(1)(quotient, inner, dtype)
 
 
@@ -234,7 +235,7 @@ def _mod_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
     low = Const(linear(rest)[1] % factor, dtype)  # rest = factor * common + low
     if small.value == 1:
         return low
-    high = _mul_rule(Binary("%", common, small, dtype), Const(factor, dtype), dtype)
+    high = _mul_rule(_mod_rule(common, small, dtype), Const(factor, dtype), dtype)
     return _sum_rule(1)(high, low, dtype)
 
 

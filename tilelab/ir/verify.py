@@ -235,8 +235,9 @@ def _let(node: Let) -> Iterator[str]:
 
 
 def _region(node: Region) -> Iterator[str]:
-    if not len(node.starts) == len(node.extents) == node.buffer.rank:
-        yield f"a region of {node.buffer.name} has {len(node.starts)} starts for {node.buffer.rank} axes"
+    name, rank = node.buffer.name, node.buffer.rank
+    if not len(node.starts) == len(node.extents) == rank:
+        yield f"a region of {name} has {len(node.starts)} starts for {rank} axes"
 
 
 NODE_RULES: dict[type[Node], Callable[[Any], Iterator[str]]] = {

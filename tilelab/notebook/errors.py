@@ -11,10 +11,26 @@ from typing import Any
 from tilelab.errors import TileError, TileInternalError
 
 
-def lines_of(error: TileError) -> list[str]:
-    """An error as a cell shows it: its kind, then its message without a traceback."""
-    return [f"{type(error).__name__} {line}" if k == 0 else line
-            for k, line in enumerate(str(error).splitlines())]  # fmt: skip
+def lines_of(error: TileError, shell: Any) -> list[str]:
+    """An error as a cell shows it: its kind, then its message without a traceback.
+
+    Cells are called what the notebook calls them: "Cell In[3]".
+    """
+    text = f"{type(error).__name__} {error}"
+    for file in _files(error):
+        name = shell.compile.format_code_name(file)
+        if name is not None:
+            text = text.replace(f"at {file},", f"at {' '.join(name)},")
+    return text.splitlines()
+
+
+def _files(error: TileError) -> set[str]:
+    found: set[str] = set()
+    place = error.loc
+    while place is not None:
+        found.add(place.file)
+        place = place.caller
+    return found
 
 
 def _handle(shell: Any, kind: Any, error: Any, trace: Any, tb_offset: Any = None) -> list[str]:
@@ -23,7 +39,7 @@ def _handle(shell: Any, kind: Any, error: Any, trace: Any, tb_offset: Any = None
             kind, error, trace, tb_offset=tb_offset
         )
     else:
-        found = lines_of(error)
+        found = lines_of(error, shell)
     shell._showtraceback(kind, error, found)
     return found
 

@@ -6,7 +6,7 @@ Hides how a cell becomes a namespace's newest kernel. The body of a cell is plai
 from __future__ import annotations
 
 import ast
-import builtins
+import sys
 from typing import Any
 
 from tilelab.commands.arguments import (
@@ -18,10 +18,10 @@ from tilelab.commands.arguments import (
     split_line,
     target_argument,
 )
-from tilelab.commands.doctor import examine
 from tilelab.commands.kernels import inputs_for, last_kernel, look_up, to_kernel
 from tilelab.commands.progress import NotebookLine, progress
 from tilelab.kernel import JITKernel
+from tilelab.runtime import doctor
 from tilelab.target import TARGETS
 from tilelab.views import DEFAULT_KINDS, MAKERS, show
 
@@ -73,6 +73,7 @@ class Magics:
 
     def cell(self, line: str, cell: str) -> None:
         """Run and compile a cell; see `%%tilelang --help`."""
+        __tracebackhide__ = True  # IPython leaves such frames out
         try:
             options = cell_parser().parse_intermixed_args(split_line(line))
         except HelpShown as shown:
@@ -85,11 +86,10 @@ class Magics:
         variable = options.name or f"{found.removesuffix('_kernel')}_kernel"
         names[variable] = kernel
         if options.show:
-            self._shell.display_formatter  # noqa: B018 - a shell without display cannot show
             show(kernel, *options.show)._ipython_display_()  # pyright: ignore[reportPrivateUsage]
         print_text(f"{variable} = {kernel!r}")
         if options.run or options.inputs:
-            self._run(kernel, variable, [w.strip() for w in options.inputs.split(",") if w])
+            self._run(kernel, variable, _words(options))
 
     def line(self, line: str) -> Any:
         """Follow a command; see `%tilelab --help`."""
@@ -99,7 +99,8 @@ class Magics:
             print_text(shown.text)
             return None
         if options.command == "doctor":
-            return examine()
+            print_text(doctor.to_text(doctor.diagnose()))
+            return None
         kernel = self._compile(options.kernel, options)
         return show(kernel, *options.show)
 
@@ -109,14 +110,16 @@ class Magics:
         with progress(f"compiling {name}", NotebookLine()):
             given = constants(options.constants, names)
             kernel = to_kernel(
-                value, given, target=options.target, out_idx=options.out_idx, name=name
-            )
+                value, given, target=options.target, out_idx=options.out_idx, name=name,
+                tensors=[look_up(word, names) for word in _words(options)],
+            )  # fmt: skip
             _ = kernel.program  # lowered now, so that errors and time belong to this step
         return kernel
 
     def _execute(self, line: str, cell: str) -> ast.Module:
         """Run a cell's text in the namespace of the notebook. The magic's own line stays as a
         comment, so that line numbers are those of the cell; a last expression is displayed."""
+        __tracebackhide__ = True
         shell = self._shell
         text = f"# %%{CELL} {line}\n{cell}"
         file = shell.compile.cache(text, shell.execution_count, raw_code=text)
@@ -144,13 +147,18 @@ class Magics:
             self._shell.displayhook(result)
 
 
+def _words(options: Any) -> list[str]:
+    """The names given to --inputs."""
+    return [w.strip() for w in getattr(options, "inputs", "").split(",") if w.strip()]
+
+
 def _set(kernel: JITKernel) -> set[int]:
     return {i % len(kernel.params) for i in kernel.out_idx}
 
 
 def print_text(text: str) -> None:
     """Write to the cell's output."""
-    getattr(builtins, "print")(text)  # noqa: B009 - the notebook is the reader of this output
+    sys.stdout.write(text + "\n")
 
 
 def install(shell: Any) -> None:

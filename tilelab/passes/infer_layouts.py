@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
+from tilelab.errors import TileValueError
 from tilelab.ir import (
     Alloc,
     Buffer,
@@ -23,7 +25,6 @@ from tilelab.ir import (
 )
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
-from tilelab.errors import TileValueError
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.layout_solver import Solution, solve, unassigned
 from tilelab.passes.lowering_context import planning_context
@@ -86,7 +87,9 @@ def _loop_fact(loop: ParallelFor) -> Loop:
     accesses = tuple(_accesses(loop))
     names = sorted({a.buffer.name for a in accesses})
     why = f"the T.Parallel loop over {', '.join(v.name for v in loop.vars)}"
-    return Loop(loop, loop.vars, tuple(extents), accesses, why + (f" ({', '.join(names)})" if names else ""))
+    return Loop(
+        loop, loop.vars, tuple(extents), accesses, why + (f" ({', '.join(names)})" if names else "")
+    )
 
 
 def _accesses(loop: ParallelFor) -> Iterator[Access]:
@@ -124,5 +127,6 @@ def _with_spread(node: Node, spread: Fragment, visit: object) -> Stmt:
 
 def _map_buffers(value: object, placed: dict[int, Buffer]) -> object:
     if isinstance(value, tuple):
-        return tuple(_map_buffers(v, placed) for v in value)  # pyright: ignore[reportUnknownVariableType]
+        items: tuple[Any, ...] = value  # pyright: ignore[reportUnknownVariableType]
+        return tuple(_map_buffers(v, placed) for v in items)
     return placed.get(id(value), value)

@@ -180,8 +180,4 @@ def _spread_rest(solution: Solution, loops: Sequence[Loop], num_threads: int) ->
 
 def unassigned(buffers: Sequence[Buffer], solution: Solution) -> list[Buffer]:
     """Fragments that no loop or instruction touches."""
-    return [
-        b for b in buffers if b.scope is Scope.FRAGMENT and solution.layout(b) is None
-    ]
-
-
+    return [b for b in buffers if b.scope is Scope.FRAGMENT and solution.layout(b) is None]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilelab.errors import TileInternalError
 from tilelab.ir import (
     Alloc,
     Break,
-    Buffer,
     Continue,
     Expr,
     For,
@@ -31,7 +31,6 @@ from tilelab.ir import (
     children,
     walk,
 )
-from tilelab.errors import TileInternalError
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.block_order import block_order
 from tilelab.passes.infer_layouts import worker_threads
@@ -39,6 +38,7 @@ from tilelab.passes.lower_loops import lower_parallel, scalar_rewriter
 from tilelab.passes.lowering_context import shared_state
 from tilelab.thread.nodes import (
     UNPLACED,
+    Alignment,
     Invoke,
     Program,
     Role,
@@ -55,25 +55,27 @@ from tilelab.tile.op import TileOp, pick_strategy
 def lower_tile_ops(function: Function, ctx: PassContext) -> Program:
     """Replace every tile op by the statements of one thread."""
     lowered = [_kernel(k, function, ctx, i) for i, k in enumerate(function.kernels)]
-    wide: dict[int, Buffer] = {}
-    for item in lowered:
-        wide.update(item.wide)
+    aligned: dict[int, Alignment] = {}
+    for need in (need for item in lowered for need in item.aligned):
+        known = aligned.setdefault(id(need.buffer), need)
+        if need.bytes > known.bytes:
+            aligned[id(need.buffer)] = need
     return Program(
         name=function.name,
         params=function.params,
         sizes=function.sizes,
         kernels=tuple(item.kernel for item in lowered),
         outputs=function.outputs,
-        aligned=tuple(wide.values()) if ctx.aligned else (),
+        aligned=tuple(aligned.values()),
     )
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """A kernel and the tensors it accesses 16 bytes at a time."""
+    """A kernel and what it relies on."""
 
     kernel: ThreadKernel
-    wide: dict[int, Buffer]
+    aligned: tuple[Alignment, ...]
 
 
 def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -> Lowered:
@@ -108,7 +110,7 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
         body=replace(body, body=(*start, *body.body)),
         loc=kernel.loc,
     )
-    return Lowered(done, state.wide_tensors)
+    return Lowered(done, tuple(state.aligned.values()))
 
 
 def _outside_maps(node: Node) -> Iterator[Node]:

@@ -44,7 +44,9 @@ def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
     for value, extent, cover in zip(bound, spread.shape, spread.covers, strict=True):
         if cover != extent:
             inside = both(inside, binary("<", value, extent))
-    access = Elements(ctx, spread, register, dict(zip(node.vars, zip(point, bound, strict=True), strict=True)))
+    access = Elements(
+        ctx, spread, register, dict(zip(node.vars, zip(point, bound, strict=True), strict=True))
+    )
     body = [access.statement(s) for s in node.body.body]
     return [
         loop(

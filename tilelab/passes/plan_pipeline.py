@@ -272,7 +272,7 @@ MAX_REGISTERS = 240  # largest multiple of 8 that setmaxnreg takes below the har
 
 
 def consumer_registers(threads: int) -> int:
-    """Registers per consumer thread when the producer keeps 24 (setmaxnreg takes multiples of 8)."""
+    """Registers per consumer thread when the producer keeps 24: a multiple of 8 for setmaxnreg."""
     groups = threads // WARPGROUP
     share = (REGISTERS_PER_WARPGROUP_SLOT - PRODUCER_REGISTERS) // groups
     return min(MAX_REGISTERS, share // 8 * 8)

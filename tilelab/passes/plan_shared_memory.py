@@ -15,6 +15,7 @@ from tilelab.thread.nodes import Program, SharedSlot, ThreadKernel
 
 BARRIER_BYTES = 8
 BARRIER_ALIGNMENT = 16
+DYNAMIC_ALIGNMENT = 1024  # of the dynamic part: static bytes before it are rounded up to this
 
 
 class SharedMemoryOverflow(TileValueError):
@@ -76,11 +77,12 @@ def check_fit(kernel: ThreadKernel, limit: int, chip: str) -> None:
 
     The message lists bytes per buffer and the largest number of stages that fits.
     """
-    total = kernel.dynamic_bytes + kernel.static_bytes
+    static = -(-kernel.static_bytes // DYNAMIC_ALIGNMENT) * DYNAMIC_ALIGNMENT
+    total = kernel.dynamic_bytes + static
     if total <= limit:
         return
     lines: list[str] = []
-    fixed = staged = 0
+    fixed, staged = static, 0
     for slot in sorted(kernel.shared, key=lambda s: -s.num_bytes):
         stages = stages_of(slot.buffer)
         each = slot.num_bytes // stages
@@ -88,7 +90,7 @@ def check_fit(kernel: ThreadKernel, limit: int, chip: str) -> None:
         lines.append(f"{slot.buffer.root.name}: {times}{slot.num_bytes} bytes")
         if stages > 1:
             staged += each
-        else:
+        elif slot.dynamic:
             fixed += slot.num_bytes
     best = (limit - fixed) // staged if staged else 0
     hint = "use smaller tiles or a narrower element type"

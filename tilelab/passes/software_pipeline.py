@@ -1,7 +1,7 @@
 """software-pipeline: realise a cp.async plan in one instruction stream.
 
-    prologue: issue the first S-1 iterations, one commit group each
-    loop k:   wait until group k has arrived; barrier; issue iteration k + S-1; compute k
+prologue: issue the first S-1 iterations, one commit group each
+loop k:   wait until group k has arrived; barrier; issue iteration k + S-1; compute k
 """
 
 from __future__ import annotations

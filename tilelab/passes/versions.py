@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tilelab.ir import Buffer, Expr, Load, Node, Region, Seq, Stmt, Store, Var
@@ -41,9 +41,9 @@ def in_slot(
     return tuple(rewrite(s, visit) for s in body)
 
 
-def _region(region: Region, buffer: Buffer, slot: Expr, again: object) -> Region:
-    visit = again  # the same replacement applied to the indices
-    starts = tuple(visit(s) for s in region.starts)  # type: ignore[operator]
+def _region(region: Region, buffer: Buffer, slot: Expr, again: Callable[[Expr], Expr]) -> Region:
+    """The region in its slot; `again` applies the same replacement to the indices."""
+    starts = tuple(again(s) for s in region.starts)
     axes = tuple(a + 1 for a in region.tile_axes)
     return Region(buffer, (slot, *starts), (1, *region.extents), axes)
 

@@ -186,11 +186,15 @@ def _init(rings: dict[int, Ring], kernel: Kernel, thread: Var) -> list[Stmt]:
         body.append(
             For(i, as_expr(0), as_expr(stages), one, LoopKind.UNROLL, Seq(tuple(init)), loc=loc)
         )
-    body.append(Invoke(MBARRIER_INIT_FENCE, (), "make them known to the async proxy", loc=kernel.loc))
+    body.append(
+        Invoke(MBARRIER_INIT_FENCE, (), "make them known to the async proxy", loc=kernel.loc)
+    )
     first = binary("==", thread, 0)
     return [
         If(first, Seq(tuple(body), loc=kernel.loc), loc=kernel.loc),
-        Invoke(SYNCTHREADS, (), "barriers are initialised before any role uses them", loc=kernel.loc),
+        Invoke(
+            SYNCTHREADS, (), "barriers are initialised before any role uses them", loc=kernel.loc
+        ),
     ]
 
 
@@ -202,9 +206,7 @@ def _setmaxnreg(ctx: PassContext, ring: Ring, role: str) -> list[Stmt]:
     return [Invoke(make(registers or 0), (), loc=ring.loop.loc)]
 
 
-def _consumer(
-    rest: list[Stmt], rings: dict[int, Ring], threads: int, ctx: PassContext
-) -> Seq:
+def _consumer(rest: list[Stmt], rings: dict[int, Ring], threads: int, ctx: PassContext) -> Seq:
     out: list[Stmt] = _setmaxnreg(ctx, next(iter(rings.values())), "consumer")
     for stmt in rest:
         ring = rings.get(id(stmt))
@@ -225,7 +227,9 @@ def _consumer_loop(ring: Ring, threads: int) -> For:
     if ring.arrivals != threads:
         release = If(binary("==", ring.thread % WARPGROUP, 0), Seq((release,), loc=loc), loc=loc)
     body = [
-        Invoke(MBARRIER_WAIT, (ring.full(k), ring.phase(k)), "the slot's tiles have arrived", loc=loc),
+        Invoke(
+            MBARRIER_WAIT, (ring.full(k), ring.phase(k)), "the slot's tiles have arrived", loc=loc
+        ),
         *in_slot(work, ring.slots, k % ring.plan.num_stages),
         release,
     ]
@@ -239,9 +243,7 @@ def _serial(loop: For, body: list[Stmt]) -> For:
     )
 
 
-def _producer(
-    rest: list[Stmt], rings: dict[int, Ring], threads: int, ctx: PassContext
-) -> Seq:
+def _producer(rest: list[Stmt], rings: dict[int, Ring], threads: int, ctx: PassContext) -> Seq:
     first = next(iter(rings.values()))
     loops = [_producer_loop(rings[id(s)]) for s in rest if id(s) in rings]
     one_thread = If(binary("==", first.thread, threads), Seq(tuple(loops)), loc=first.loop.loc)
@@ -258,7 +260,12 @@ def _producer_loop(ring: Ring) -> For:
     ]
     loc = loop.loc
     body: list[Stmt] = [
-        Invoke(MBARRIER_WAIT, (ring.empty(k), binary("^", ring.phase(k), 1)), "the slot is free", loc=loc),
+        Invoke(
+            MBARRIER_WAIT,
+            (ring.empty(k), binary("^", ring.phase(k), 1)),
+            "the slot is free",
+            loc=loc,
+        ),
         Invoke(MBARRIER_EXPECT_TX, (ring.full(k), as_expr(ring.bytes)), loc=loc),
         *in_slot(copies, ring.slots, k % ring.plan.num_stages, {loop.var: fresh}),
     ]

@@ -12,10 +12,11 @@ from typing import Any
 
 from tilelab.dtypes import DType
 from tilelab.errors import Loc, TileTypeError, TileValueError
-from tilelab.ir import Buffer, Expr, ScalarParam, TensorParam, Var, const_int
+from tilelab.ir import Expr, ScalarParam, TensorParam, Var, const_int
 from tilelab.runtime.evaluate import function_of
 from tilelab.runtime.sizes import SizeSolver
 from tilelab.runtime.tensors import TensorFacts, facts_of, is_tensor, same_dtype, torch_name
+from tilelab.thread.nodes import Alignment
 
 Param = TensorParam | ScalarParam
 
@@ -207,25 +208,26 @@ class Signature:
         )  # fmt: skip
 
 
-def misaligned(buffers: Sequence[Buffer], facts: dict[str, TensorFacts]) -> str | None:
-    """Why the assumption "16-byte aligned rows and base" does not hold, or None when it does.
+def misaligned(needs: Sequence[Alignment], facts: dict[str, TensorFacts]) -> str | None:
+    """Why an assumption on aligned rows and bases does not hold, or None when all do.
 
-    `buffers` are the parameters the assumption is about; `facts` are by parameter name."""
-    for buffer in buffers:
+    `facts` are by parameter name."""
+    for need in needs:
+        buffer, unit = need.buffer, need.bytes
         fact = facts.get(buffer.root.name)
         if fact is None:
             continue
-        if fact.pointer % 16:
+        if fact.pointer % unit:
             return (
                 f"argument {buffer.root.name} starts at {fact.pointer:#x}, which is "
-                f"{fact.pointer % 16} bytes past a multiple of 16, expected 0"
+                f"{fact.pointer % unit} bytes past a multiple of {unit}, expected 0"
             )
         for extent, stride in zip(fact.shape, fact.strides, strict=True):
             step = stride * buffer.dtype.bytes
-            if stride != 1 and extent > 1 and step % 16:
+            if stride != 1 and extent > 1 and step % unit:
                 return (
                     f"rows of argument {buffer.root.name} lie {step} bytes apart, expected a "
-                    "multiple of 16"
+                    f"multiple of {unit}"
                 )
     return None
 

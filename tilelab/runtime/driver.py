@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -137,7 +137,7 @@ class Driver:
         self.check("cuCtxSetCurrent", ctypes.c_void_p(context))
 
     @contextmanager
-    def current(self, index: int) -> Iterator[None]:
+    def current(self, index: int) -> Generator[None]:
         """The primary context of GPU `index` is current inside; the one before is put back."""
         before = ctypes.c_void_p()
         self.check("cuCtxGetCurrent", ctypes.byref(before))
@@ -152,7 +152,7 @@ class Driver:
                 self.check("cuCtxSetCurrent", before)
 
     @contextmanager
-    def _outside_capture(self) -> Iterator[None]:
+    def _outside_capture(self) -> Generator[None]:
         """Allow loading while a stream of this thread is captured into a graph."""
         mode = ctypes.c_int(_CAPTURE_RELAXED)
         self.check("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))

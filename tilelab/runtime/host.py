@@ -18,8 +18,8 @@ def host_text(signature: Signature, program: Program) -> str:
     lines += [f"  check {describe(signature.params[i])}" for i in signature.inputs]
     lines += [f"  size {v.name} from the shapes" for v in signature.sizes]
     if program.aligned:
-        names = ", ".join(b.root.name for b in program.aligned)
-        lines.append(f"  check that {names} have 16-byte aligned rows and start")
+        names = ", ".join(f"{need.buffer.root.name} ({need.bytes})" for need in program.aligned)
+        lines.append(f"  check that rows and start are aligned (bytes): {names}")
     for i in signature.outputs:
         param = signature.params[i]
         assert isinstance(param, TensorParam)

@@ -175,8 +175,8 @@ class _Plan:
         problem = misaligned(program.aligned, named)
         if problem is None:
             return loaded
-        dynamic = [b for b in program.aligned if not b.root.is_static]
-        if not dynamic or misaligned([b for b in program.aligned if b.root.is_static], named):
+        fixed = [need for need in program.aligned if need.buffer.root.is_static]
+        if len(fixed) == len(program.aligned) or misaligned(fixed, named):
             raise TileValueError(
                 f"{problem} (kernel {self._signature.name})",
                 code="TL1619", loc=self._signature.loc,

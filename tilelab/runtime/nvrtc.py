@@ -18,8 +18,9 @@ from tilelab.errors import Loc, TileError, TileRuntimeError, TileValueError
 from tilelab.runtime import wheels
 
 # C++17 for `if constexpr` in helpers. --minimal leaves out textures and the runtime API, which
-# no kernel here uses, and saves about 10 ms of parsing for each compilation.
-BASE_OPTIONS = ("--std=c++17", "--minimal", "--ptxas-options=-v")
+# no kernel here uses, and saves about 10 ms of parsing for each compilation. --no-cache: where
+# there is a driver NVRTC keeps results of its own, and answers a repeat with an empty log.
+BASE_OPTIONS = ("--std=c++17", "--minimal", "--no-cache", "--ptxas-options=-v")
 
 Locate = Callable[[int], "Loc | None"]
 

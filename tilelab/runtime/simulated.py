@@ -5,13 +5,13 @@ Hides which variant a call's tensors allow, and how findings become an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tilelab.errors import TileRuntimeError
 from tilelab.ir import TensorParam
+from tilelab.runtime import reports
 from tilelab.runtime.arguments import Binding, Signature, misaligned
 from tilelab.runtime.builds import Builds
 from tilelab.runtime.tensors import allocator, facts_of, numpy_view
@@ -36,23 +36,8 @@ def run_simulated(
     scalars = {v.name: n for v, n in zip(signature.variables, numbers, strict=True)}
     program = _program_for(signature, builds, values)
     report = simulate(program, arrays, scalars, **options)
-    for heard in _LISTENERS:
-        heard.append(report)
+    reports.announce(report)
     return [values[i] for i in signature.outputs], report
-
-
-_LISTENERS: list[list[SimReport]] = []
-
-
-@contextmanager
-def collect_reports() -> Iterator[list[SimReport]]:
-    """The reports of all simulated calls made inside (a benchmark adds their modelled times)."""
-    heard: list[SimReport] = []
-    _LISTENERS.append(heard)
-    try:
-        yield heard
-    finally:
-        _LISTENERS[:] = [other for other in _LISTENERS if other is not heard]
 
 
 def _program_for(signature: Signature, builds: Builds, values: Sequence[Any]) -> Program:

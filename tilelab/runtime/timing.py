@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilelab.errors import TileValueError
-from tilelab.runtime.simulated import collect_reports
+from tilelab.runtime.reports import collect_reports
 
 _MODES: dict[str, Callable[[Sequence[float]], float]] = {
     "mean": statistics.fmean, "median": statistics.median, "min": min, "max": max,

@@ -171,13 +171,20 @@ class ThreadKernel(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Alignment(Node):
+    """Rows and base of `buffer` lie at multiples of `bytes`: a TMA map or wide accesses need it."""
+
+    buffer: Buffer
+    bytes: int
+
+
+@dataclass(frozen=True, eq=False)
 class Program(Node):
     """A lowered function: what the launcher and the simulator run.
 
     `workspaces` are global buffers made anew for each call and not seen by the caller.
-    `aligned` records the assumption this variant was built under: every tensor that a TMA map or
-    a wide access reads has 16-byte aligned rows and base (the launcher checks it and otherwise
-    takes the general variant, or says so).
+    `aligned` records the assumption this variant was built under (the launcher checks it and
+    otherwise takes the general variant, or says so).
     """
 
     name: str
@@ -185,9 +192,11 @@ class Program(Node):
     sizes: tuple[Var, ...]
     kernels: tuple[ThreadKernel, ...]
     outputs: tuple[int, ...]
-    aligned: tuple[Buffer, ...] = ()
+    aligned: tuple[Alignment, ...] = ()
     workspaces: tuple[Buffer, ...] = ()
 
     def dtype_of(self, name: str) -> DType:
         """Element type of a parameter."""
-        return next(p.buffer.dtype for p in self.params if isinstance(p, TensorParam) and p.name == name)
+        return next(
+            p.buffer.dtype for p in self.params if isinstance(p, TensorParam) and p.name == name
+        )

@@ -94,7 +94,8 @@ def _program(program: Program, p: Printer) -> None:
     params = ", ".join(parameter(x, p) for x in program.params)
     notes = [f"sizes={p.text(program.sizes)}"] if program.sizes else []
     notes += [f"outputs={program.outputs}"] if program.outputs else []
-    notes += [f"aligned={p.text(program.aligned)}"] if program.aligned else []
+    alignments = ", ".join(f"{p.name(a.buffer)}: {a.bytes}" for a in program.aligned)
+    notes += [f"aligned={alignments}"] if program.aligned else []
     comment = f"  # {', '.join(notes)}" if notes else ""
     p.line(f"program {program.name}({params}):{comment}", program)
     p.depth += 1

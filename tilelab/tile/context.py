@@ -11,7 +11,7 @@ from tilelab.ir import Buffer, Expr, Node, Region, Scope, Stmt, Var, as_expr, bi
 from tilelab.ir.simplify import divisibility
 from tilelab.layout import Fragment, SharedLayout
 from tilelab.target import Target
-from tilelab.thread.nodes import TensorMap
+from tilelab.thread.nodes import Alignment, TensorMap
 
 VECTOR_BYTES = 16  # widest access of one thread
 
@@ -23,11 +23,11 @@ class Shared:
     target: Target
     options: dict[str, Any]
     names: Callable[[str], str]
-    aligned: bool
+    assume_aligned: bool
     note: Callable[..., None]
     locals: list[Buffer] = field(default_factory=list[Buffer])
     maps: list[TensorMap] = field(default_factory=list[TensorMap])
-    wide_tensors: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
+    aligned: dict[int, Alignment] = field(default_factory=dict[int, Alignment])
     placed: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
 
 
@@ -95,7 +95,7 @@ class LowerContext:
     def divides(self, value: Expr | int) -> int:
         """The largest power of two (up to 2**20) known to divide `value`; under the aligned
         assumption a dynamic size counts as a multiple of 16 bytes of any element."""
-        return divisibility(as_expr(value), 16 if self.shared.aligned else 1)
+        return divisibility(as_expr(value), 16 if self.shared.assume_aligned else 1)
 
     def in_bounds(self, region: Region, tile_index: tuple[Any, ...]) -> Expr | None:
         """The condition that an element of a region exists; None when it always does."""
@@ -133,8 +133,14 @@ class LowerContext:
             for size in (buffer.shape[-1], *strides[:-1]):
                 width = min(width, self.divides(size))
             if width > 1:
-                self.shared.wide_tensors.setdefault(id(buffer), buffer)
+                self.need_alignment(buffer, width * buffer.dtype.bytes)
         return max(width, 1)
+
+    def need_alignment(self, tensor: Buffer, num_bytes: int) -> None:
+        """Record that an access relies on rows and base of `tensor` at multiples of num_bytes."""
+        known = self.shared.aligned.get(id(tensor))
+        if known is None or known.bytes < num_bytes:
+            self.shared.aligned[id(tensor)] = Alignment(tensor, num_bytes)
 
     def _shared_run(self, buffer: Buffer) -> int:
         layout: SharedLayout | None = buffer.layout

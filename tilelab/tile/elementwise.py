@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tilelab.errors import Loc
 from tilelab.ir import (
     Expr,
     For,
@@ -26,10 +27,9 @@ from tilelab.ir import (
     cast,
     const_int,
 )
-from tilelab.errors import Loc
 from tilelab.layout import Fragment
-from tilelab.tile.context import LowerContext
 from tilelab.thread.nodes import Ref, VectorCopy
+from tilelab.tile.context import LowerContext
 
 
 def loop(var: Var, extent: int, kind: LoopKind, body: list[Stmt], loc: Loc | None) -> For:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import Any, ClassVar, Protocol
 
 from tilelab.errors import TileNotSupported
@@ -94,7 +94,7 @@ def updates(**kwargs: Any) -> Any:
     return field(metadata={"effect": "updates"}, **kwargs)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _effects(kind: type[TileOp]) -> dict[str, str]:
     fields = dataclasses.fields(kind)
     return {f.name: f.metadata["effect"] for f in fields if "effect" in f.metadata}

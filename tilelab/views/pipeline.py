@@ -111,11 +111,13 @@ class PipelineView(View):
 
     def bytes_in_flight(self) -> int:
         """Bytes that are on their way at once in the steady state."""
-        return self.prefetch * sum(o.num_bytes for o in self.ops if o.side == "produce")
+        flying = flight(self.slots, self.prefetch) if self.prefetch else 0
+        return flying * sum(o.num_bytes for o in self.ops if o.side == "produce")
 
     def to_text(self) -> str:
         """Headline, the ops and roles, the schedule as rows of slots, the barriers."""
-        parts = [f"PIPELINE  {self.kernel}, {self.headline()}"]
+        where = f"{self.kernel}, " if self.kernel else ""
+        parts = [f"PIPELINE  {where}{self.headline()}"]
         if self.reason:
             parts.append(wrapped("why: " + self.reason))
         ops = [(o.side, o.label, o.engine, f"{o.num_bytes:,}" if o.num_bytes else "-",
@@ -178,16 +180,21 @@ MECHANISMS = {
 BARRIER_HEAD = ("barriers", "count", "arrivals", "bytes", "arrived by", "waited by")
 
 
+def flight(slots: int, prefetch: int) -> int:
+    """Steps a load is under way: one slot of the ring is being read meanwhile."""
+    return max(1, min(prefetch, slots - 1))
+
+
 def schedule(trips: int, slots: int, prefetch: int) -> list[Iteration]:
     """Steps of every iteration: one issue and one consumption a step, a load in flight for as
     many steps as the ring can cover, no load into a slot that is still in use."""
-    flight = max(1, min(prefetch, slots - 1))
+    flying = flight(slots, prefetch)
     found: list[Iteration] = []
     for k in range(trips):
         issue = found[-1].issue + 1 if found else 0
         if k >= slots:
             issue = max(issue, found[k - slots].done)
-        consume = max(issue + flight, prefetch)
+        consume = max(issue + flying, prefetch)
         if found:
             consume = max(consume, found[-1].done)
         found.append(Iteration(k, k % slots, issue, consume, consume + 1, "steady"))

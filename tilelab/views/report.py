@@ -12,7 +12,7 @@ from html import escape
 from typing import Any, Protocol
 
 from tilelab.codegen.source import CudaSource
-from tilelab.errors import TileRuntimeError, TileValueError
+from tilelab.errors import TileValueError
 from tilelab.ir import Function
 from tilelab.layout import Fragment, TableFragment
 from tilelab.passes.base import CompileTrace
@@ -43,7 +43,7 @@ class Compiled(Protocol):
     @property
     def program(self) -> Program: ...
     @property
-    def cuda(self) -> CudaSource: ...
+    def source(self) -> CudaSource: ...
     @property
     def prim_func(self) -> Function: ...
     @property
@@ -92,7 +92,6 @@ class Report:
             IPython.display.display(view)  # pyright: ignore[reportUnknownMemberType]
 
 
-NO_NVRTC = "TL1601"
 DEFAULT_KINDS = ("fragment", "pipeline", "memory")
 
 
@@ -116,20 +115,10 @@ def _pipelines(kernel: Compiled) -> list[View]:
     return [pipeline_view(plan) for plan in kernel.trace.pipelines]
 
 
-def _used(kernel: Compiled) -> Mapping[str, KernelResources]:
-    """What ptxas reported; nothing where there is no NVRTC, and then the picture says so."""
-    try:
-        return kernel.resources
-    except TileRuntimeError as error:
-        if error.code != NO_NVRTC:
-            raise
-        return {}
-
-
 def _memory(kernel: Compiled) -> list[View]:
     views: list[View] = []
     for part in kernel.program.kernels:
-        used = _used(kernel).get(part.name)
+        used = kernel.resources.get(part.name)
         views.append(
             memory_view(
                 part,
@@ -143,7 +132,7 @@ def _memory(kernel: Compiled) -> list[View]:
 
 
 def _source(kernel: Compiled) -> list[View]:
-    return [source_view(kernel.cuda, kernel.prim_func.loc)]
+    return [source_view(kernel.source, kernel.prim_func.loc)]
 
 
 def _passes(kernel: Compiled) -> list[View]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LINE, TOP, SIZE = 15, 78, 11
 ADVANCE = 6.65  # pixels of one monospace character at SIZE
-LEFT_COLUMNS, RIGHT_COLUMNS, BRIDGE = 62, 84, 70
+LEFT_COLUMNS, RIGHT_COLUMNS, BRIDGE = 64, 100, 70
 GUTTER = 34
 ROLES = ("load", "compute", "other", "good", "barrier")
 
@@ -30,7 +30,8 @@ def draw(view: SourceView) -> str:
     svg.text(24, 32, view.title, size=15, bold=True)
     svg.text(left_x + GUTTER, TOP - 18, f"Python: {view.file}", "muted", size=12, bold=True)
     svg.text(right_x + GUTTER, TOP - 18, "CUDA", "muted", size=12, bold=True)
-    _bands(svg, view, left_x, right_x, width - 24)
+    with svg.group('opacity="0.8"'):
+        _bands(svg, view, left_x, right_x, width - 24)
     offset = _indent(view.python)
     _text(svg, view.python, left_x, LEFT_COLUMNS, offset)
     _text(svg, view.cuda, right_x, RIGHT_COLUMNS, 0)

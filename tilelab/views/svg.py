@@ -6,6 +6,7 @@ readable where a host strips `<style>`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from html import escape
@@ -169,3 +170,14 @@ class Svg:
             f'height="{number(self.height - 1)}" rx="8"{frame}/>'
         )
         return head + self._style() + markers + card + "".join(self._parts) + "</svg>\n"
+
+
+def with_prefix(markup: str, prefix: str) -> str:
+    """A rendered picture with other ids, for a page that shows several of one name."""
+    found = re.search(r'aria-labelledby="(\S+)-t ', markup)
+    if found is None:
+        raise ValueError("the markup is no picture of this module")
+    ident = found[1]
+    for before in ('id="', "url(#", 'aria-labelledby="', "-t "):
+        markup = markup.replace(f"{before}{ident}-", f"{before}{prefix}-{ident}-")
+    return markup

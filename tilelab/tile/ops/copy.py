@@ -73,9 +73,7 @@ class Copy(TileOp):
             return
         extents = tile_extents(self.dst)
         vars = tuple(_axis_var(i, e) for i, e in enumerate(extents))
-        accesses = tuple(
-            Access(r.buffer, _tile_index(r, vars), r is self.dst) for r in fragments
-        )
+        accesses = tuple(Access(r.buffer, _tile_index(r, vars), r is self.dst) for r in fragments)
         vector = 16 // max(self.src.dtype.bytes, self.dst.dtype.bytes, 1)
         yield Loop(self, vars, extents, accesses, f"copy {self.label()}", max(vector, 1))
 

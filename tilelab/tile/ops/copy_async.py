@@ -64,7 +64,7 @@ def tma_load_tile(
         box[axis] = int(const_int(src.extents[axis]) or 1)
     box[-1] = min(width, TMA_MAX_BOX)
     descriptor = _tensor_map(ctx, src, tuple(reversed(box)), swizzle)
-    ctx.shared.wide_tensors.setdefault(id(tensor), tensor)
+    ctx.need_alignment(tensor, TMA_ALIGNMENT)
     tile = ctx.placed(dst.buffer)
     out: list[Stmt] = []
     for first in range(0, int(dst.buffer.static_shape[-1]), box[-1]):
@@ -99,9 +99,7 @@ def async_width(src: Region, dst: Region, ctx: LowerContext) -> int | None:
     return width if width * src.dtype.bytes >= 4 else None
 
 
-def cp_async_tile(
-    ctx: LowerContext, src: Region, dst: Region, loc: Loc | None
-) -> list[Stmt]:
+def cp_async_tile(ctx: LowerContext, src: Region, dst: Region, loc: Loc | None) -> list[Stmt]:
     """Every thread starts its share of the tile; chunks outside the tensor become zeros."""
     width = async_width(src, dst, ctx)
     assert width is not None

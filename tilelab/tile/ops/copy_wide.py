@@ -85,15 +85,15 @@ def quad_store(
     j, e = ctx.fresh("j", BLOCKS), ctx.fresh("e", 2)
     value = Load(registers, (base + j * plan.block_stride + e,))
     pack = Store(packed, (j * 2 + e,), cast(value, dst.dtype), loc=loc)
-    pack_loop = loop(
-        j, BLOCKS, LoopKind.LANES, [loop(e, 2, LoopKind.LANES, [pack], loc)], loc
-    )
+    pack_loop = loop(j, BLOCKS, LoopKind.LANES, [loop(e, 2, LoopKind.LANES, [pack], loc)], loc)
     row, col = (as_expr(i) for i in plan.layout.element_of(ctx.tid, base))
     # The lane's pair starts at 2q of each block; after the transpose its run starts at 8q.
     index = (row, col + ctx.tid % LANES_PER_QUAD * (WIDE - 2))
     place = Ref(dst.buffer, dst.index(expand(dst, index)), WIDE)
     zero = as_expr(0)
-    transpose = Invoke(QUAD_TRANSPOSE, (Ref(wide, (zero,), WIDE), Ref(packed, (zero,), WIDE)), loc=loc)
+    transpose = Invoke(
+        QUAD_TRANSPOSE, (Ref(wide, (zero,), WIDE), Ref(packed, (zero,), WIDE)), loc=loc
+    )
     store = VectorCopy(place, Ref(wide, (zero,), WIDE), WIDE, loc=loc)
     body = [pack_loop, transpose, guarded(guard_of(ctx, dst, index), [store], loc)]
     return [loop(group, plan.groups, LoopKind.UNROLL, body, loc)]

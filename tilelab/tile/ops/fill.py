@@ -58,9 +58,7 @@ def _registers(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
     local = ctx.placed(op.dst.buffer)
     r = ctx.fresh("i", int(local.static_shape[0]))
     body = Seq((Store(local, (r,), op.value, loc=op.loc),), loc=op.loc)
-    yield For(
-        r, as_expr(0), as_expr(local.shape[0]), as_expr(1), LoopKind.LANES, body, loc=op.loc
-    )
+    yield For(r, as_expr(0), as_expr(local.shape[0]), as_expr(1), LoopKind.LANES, body, loc=op.loc)
 
 
 @lowering(Fill, when=lambda op, ctx: op.dst.buffer.scope is not Scope.FRAGMENT)
@@ -70,9 +68,7 @@ def _memory(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
     spread = Fragment.blocked(extents or (1,), ctx.num_threads)
     r = ctx.fresh("i", spread.num_registers)
     index = spread.element_of(ctx.tid, r)[: len(extents)]
-    store: Stmt = Store(
-        ctx.placed(op.dst.buffer), op.dst.index(tuple(index)), op.value, loc=op.loc
-    )
+    store: Stmt = Store(ctx.placed(op.dst.buffer), op.dst.index(tuple(index)), op.value, loc=op.loc)
     guard = ctx.in_bounds(op.dst, tuple(index)) if op.dst.buffer.scope is Scope.GLOBAL else None
     for i, extent, cover in zip(index, extents, spread.covers, strict=False):
         if cover != extent:

@@ -189,9 +189,7 @@ def plan_of(op: Gemm, ctx: LayoutContext) -> GemmPlan:
     )
 
 
-@lowering(
-    Gemm, needs={Feature.WGMMA}, when=lambda op, ctx: plan_of(op, ctx).kind == "wgmma"
-)
+@lowering(Gemm, needs={Feature.WGMMA}, when=lambda op, ctx: plan_of(op, ctx).kind == "wgmma")
 def _wgmma(op: Gemm, ctx: LowerContext) -> Iterable[Stmt]:
     """wgmma: a warpgroup multiplies 64-row slabs, both operands in shared memory."""
     return wgmma_tile(ctx, op, plan_of(op, ctx))

@@ -1,0 +1,498 @@
+"""Python constructs inside traced code: the table of what each means."""
+
+import pytest
+
+import tilelab.language as T
+from tests.frontend.helpers import body_text, caret, expect, only
+from tilelab.ir import For, If, LoopKind, Store, While
+
+N = 8
+Vec = T.Tensor((N,), "int32")
+
+
+def test_serial_loops() -> None:
+    @T.prim_func
+    def main(A: Vec):
+        with T.Kernel(1):
+            for i in range(N):
+                A[i] = i
+            for j in range(2, N, 3):
+                A[j] = j
+            for k in T.serial(6, 0, -2):
+                A[k] = k
+            for u in T.unroll(2):
+                A[u] = u
+            for v in T.vectorized(4):
+                A[v] = v
+
+    loops = [s for s in main.function.kernels[0].body.body if isinstance(s, For)]
+    assert [(f.var.name, f.start.value, f.extent.value, f.step.value) for f in loops] == [
+        ("i", 0, 8, 1), ("j", 2, 2, 3), ("k", 6, 3, -2), ("u", 0, 2, 1), ("v", 0, 4, 1),
+    ]  # fmt: skip
+    kinds = [f.kind for f in loops]
+    assert kinds == [LoopKind.SERIAL] * 3 + [LoopKind.UNROLL, LoopKind.LANES]
+    assert [(f.var.lo, f.var.hi) for f in loops[:3]] == [(0, 7), (2, 5), (2, 6)]
+
+
+def test_step_zero() -> None:
+    with expect(ValueError, "TL1441"):
+
+        @T.prim_func
+        def main(A: Vec):
+            with T.Kernel(1):
+                for i in T.serial(0, 8, 0):
+                    A[i] = i
+
+
+def test_parallel_grid_and_targets() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((4, 8), "int32")):
+        with T.Kernel(1):
+            for i, j in T.Parallel(4, 8):
+                A[i, j] = i * 8 + j
+            for i in T.Parallel(4):
+                A[i, 0] = 1
+            for x, y in T.grid(4, 8):
+                A[x, y] = 0
+
+    assert body_text(main) == """\
+for i, j in parallel(4, 8):
+  A[i, j] = i * 8 + j
+for i_1 in parallel(4):
+  A[i_1, 0] = 1
+for x in serial(4):
+  for y in serial(8):
+    A[x, y] = 0"""
+
+
+def test_persistent_guards_the_last_wave() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((3, 5), "int32")):
+        with T.Kernel(4) as w:
+            for bx, by in T.Persistent([3, 5], 4, w):
+                A[bx, by] = 1
+
+    loop = only(main, For)
+    assert loop.extent.value == 4
+    (guard,) = loop.body.body
+    assert isinstance(guard, If)
+
+
+def test_python_loops_are_expanded() -> None:
+    @T.prim_func
+    def main(A: Vec):
+        with T.Kernel(1):
+            total = 0
+            for i, x in enumerate([5, 6]):
+                total += x
+                A[i] = total
+            for name, value in {"a": 2, "b": 3}.items():
+                if name == "b":
+                    break
+                A[value] = value
+            A[7] = sum(i for i in range(3))
+
+    assert body_text(main) == "A[0] = 5\nA[1] = 11\nA[2] = 2\nA[7] = 3"
+
+
+def test_comprehension_over_a_run_time_range() -> None:
+    with expect(TypeError, "TL1440"):
+
+        @T.prim_func
+        def main(A: Vec, n: T.int32):
+            with T.Kernel(1):
+                A[0] = [i for i in range(n)][0]
+
+
+def test_while() -> None:
+    @T.prim_func
+    def main(A: Vec):
+        with T.Kernel(1):
+            j = T.alloc_var("int32", init=0)
+            while j < A[0]:
+                A[j] = j * j
+                j += 2
+
+    assert isinstance(only(main, While), While)
+    assert body_text(main) == """\
+j = alloc_var((1,), int32)
+j = 0
+while j < A[0]:
+  A[j] = j * j
+  j = j + 2"""
+
+
+def test_while_of_python_values() -> None:
+    @T.prim_func
+    def main(A: Vec):
+        with T.Kernel(1):
+            n = 8
+            while n > 1:
+                n //= 2
+                A[n] = n
+
+    assert body_text(main) == "A[4] = 4\nA[2] = 2\nA[1] = 1"
+    with expect(RuntimeError, "TL1443", "Infinite while loop"):
+
+        @T.prim_func
+        def forever(A: Vec):
+            with T.Kernel(1):
+                while True:
+                    A[0] = 1
+
+
+def test_break_and_continue() -> None:
+    @T.prim_func
+    def main(A: Vec):
+        with T.Kernel(1):
+            for i in T.serial(N):
+                if i == A[0]:
+                    break
+                if i % 3 == 0:
+                    continue
+                A[i] = 1
+
+    assert body_text(main) == """\
+for i in serial(8):
+  if i == A[0]:
+    break
+  if i % 3 == 0:
+    continue
+  A[i] = 1"""
+
+
+def test_statements_after_break_are_dropped() -> None:
+    with pytest.warns(UserWarning, match="never run"):
+
+        @T.prim_func
+        def main(A: Vec):
+            with T.Kernel(1):
+                for i in T.serial(N):
+                    break
+                    A[i] = 1
+
+    assert not [n for n in only(main, For).body.body if isinstance(n, Store)]
+
+
+def test_break_that_cannot_be() -> None:
+    with expect(NotImplementedError, "TL1445"):
+
+        @T.prim_func
+        def parallel(A: Vec):
+            with T.Kernel(1):
+                for i in T.Parallel(N):
+                    if A[i] > 0:
+                        break
+
+    with expect(NotImplementedError, "TL1446"):
+
+        @T.prim_func
+        def expanded(A: Vec):
+            with T.Kernel(1):
+                for i in [0, 1]:
+                    if A[i] > 0:
+                        break
+
+
+@pytest.mark.parametrize("loop", ["for", "while"])
+def test_loop_else(loop: str) -> None:
+    with expect(NotImplementedError, "TL1450", f"{loop}..else"):
+        if loop == "for":
+
+            @T.prim_func
+            def f(A: Vec):
+                with T.Kernel(1):
+                    for i in range(3):
+                        A[i] = 1
+                    else:
+                        A[0] = 2
+
+        else:
+
+            @T.prim_func
+            def w(A: Vec):
+                with T.Kernel(1):
+                    while A[0] > 1:
+                        A[0] = 1
+                    else:
+                        A[0] = 2
+
+
+def test_if_elif_else() -> None:
+    @T.prim_func
+    def main(A: Vec):
+        with T.Kernel(1) as b:
+            t = T.get_thread_binding()
+            if t < 4:
+                A[t] = 1
+            elif t == 5 and A[t] > 0:
+                A[t] = 2
+            else:
+                A[t] = 3
+
+    assert body_text(main) == """\
+if tx < 4:
+  A[tx] = 1
+elif tx == 5 and A[tx] > 0:
+  A[tx] = 2
+else:
+  A[tx] = 3"""
+
+
+def test_trace_time_if() -> None:
+    def make(causal: bool, scale):
+        @T.prim_func
+        def main(A: Vec):
+            with T.Kernel(1):
+                if causal:
+                    A[0] = 1
+                if scale is not None:
+                    x = scale
+                    A[1] = x
+                elif not causal:
+                    A[2] = undefined_name  # noqa: F821
+
+        return main
+
+    assert body_text(make(True, None)) == "A[0] = 1"
+    assert body_text(make(True, 3)) == "A[0] = 1\nA[1] = 3"
+
+
+def test_condition_that_is_a_buffer() -> None:
+    with expect(TypeError, "TL1452"):
+
+        @T.prim_func
+        def main(A: Vec):
+            with T.Kernel(1):
+                if A:
+                    A[0] = 1
+
+
+def test_else_sees_the_values_before_the_branch() -> None:
+    @T.prim_func
+    def main(A: Vec):
+        with T.Kernel(1):
+            x = 1
+            if A[0] > 0:
+                x = 2
+                A[1] = x
+            else:
+                A[2] = x
+
+    assert body_text(main) == "if A[0] > 0:\n  A[1] = 2\nelse:\n  A[2] = 1"
+
+
+def test_values_do_not_leave_a_run_time_branch() -> None:
+    with expect(RuntimeError, "TL1410", "x is used outside its defining region") as caught:
+
+        @T.prim_func
+        def main(A: Vec):
+            with T.Kernel(1):
+                x = 1
+                if A[0] > 0:
+                    x = 2
+                A[1] = x + 1
+
+    assert caret(caught.error) == "x + 1"
+
+
+def test_values_do_not_leave_a_loop() -> None:
+    with expect(RuntimeError, "TL1410", "i is used outside"):
+
+        @T.prim_func
+        def index(A: Vec):
+            with T.Kernel(1):
+                for i in T.serial(4):
+                    A[i] = i
+                A[0] = i
+
+    with expect(RuntimeError, "TL1410", "s is used outside"):
+
+        @T.prim_func
+        def buffer(A: Vec):
+            with T.Kernel(1):
+                for i in T.serial(4):
+                    s = T.alloc_local((2,), "int32")
+                A[0] = s[0]
+
+    with expect(RuntimeError, "TL1410", "hidden is used outside"):
+
+        @T.prim_func
+        def container(A: Vec):
+            with T.Kernel(1):
+                kept = []
+                for i in T.serial(4):
+                    hidden = T.max(A[i], 1)
+                    kept.append(hidden)
+                A[0] = kept[0]
+
+
+def test_values_do_not_leave_a_kernel() -> None:
+    with expect(RuntimeError, "TL1410"):
+
+        @T.prim_func
+        def main(A: Vec):
+            with T.Kernel(2) as bx:
+                A[bx] = 1
+            with T.Kernel(1):
+                A[bx] = 2
+
+
+def test_a_value_carried_between_iterations() -> None:
+    with expect(RuntimeError, "TL1412", "acc", "alloc_var"):
+
+        @T.prim_func
+        def main(A: Vec, B: Vec):
+            with T.Kernel(1):
+                acc = 0
+                for i in T.serial(4):
+                    acc = acc + A[i]
+                    B[i] = acc
+
+    @T.prim_func
+    def fine(A: Vec, B: Vec):
+        with T.Kernel(1):
+            for i in T.serial(4):
+                x = A[i] + 1
+                x = x * 2
+                B[i] = x
+            for i in T.serial(4):
+                x = A[i]
+                B[i] = x
+
+    assert fine.function.kernels
+
+
+def test_ternary_and_logic() -> None:
+    @T.prim_func
+    def main(A: Vec, flag: T.int32):
+        with T.Kernel(1):
+            A[0] = 1 if A[1] > 0 else 2
+            A[1] = 5 if N > 4 else A[99]
+            if 0 < A[2] < 5 and not A[3] > 1:
+                A[2] = 1
+            if A[4] > 0 or flag > 1:
+                A[4] = 2
+            if N < 0 and A[0] > 0:
+                A[5] = 3
+            B = A if N else None
+            B[6] = N or A[0]
+
+    text = body_text(main)
+    assert "A[5]" not in text and "A[6] = 8" in text and " or flag > 1" in text
+
+
+def test_a_runtime_condition_chooses_no_buffers() -> None:
+    with expect(TypeError, "TL1453"):
+
+        @T.prim_func
+        def main(A: Vec, B: Vec):
+            with T.Kernel(1):
+                C = A if A[0] > 0 else B
+                C[0] = 1
+
+
+def test_membership_is_refused() -> None:
+    with expect(TypeError, "TL1455", "x == 0 or x == 1") as caught:
+
+        @T.prim_func
+        def main(A: Vec):
+            with T.Kernel(1):
+                x = A[0]
+                if x in (0, 1):
+                    A[1] = 1
+
+    assert caret(caught.error) == "x in (0, 1)"
+
+
+def test_builtins_on_traced_values() -> None:
+    with expect(TypeError, "TL1454", "T.max"):
+
+        @T.prim_func
+        def largest(A: Vec):
+            with T.Kernel(1):
+                A[0] = max(A[1], A[2])
+
+    with expect(TypeError, "TL1102"):
+
+        @T.prim_func
+        def integer(A: Vec):
+            with T.Kernel(1):
+                A[int(A[0])] = 1
+
+    with expect(TypeError, "TL1104"):
+
+        @T.prim_func
+        def divide(A: Vec):
+            with T.Kernel(1):
+                A[0] = A[1] / A[2]
+
+
+def test_asserts() -> None:
+    with pytest.raises(AssertionError, match="too small"):
+
+        @T.prim_func
+        def now(A: Vec):
+            with T.Kernel(1):
+                assert N > 100, "too small"
+                A[0] = 1
+
+    with expect(NotImplementedError, "TL1447"):
+
+        @T.prim_func
+        def later(A: Vec):
+            with T.Kernel(1):
+                assert A[0] > 0
+
+
+def test_plain_python_goes_on() -> None:
+    @T.prim_func
+    def main(A: Vec):
+        """A docstring."""
+        with T.Kernel(1):
+            try:
+                x = len(A.shape) + (1 if isinstance(N, int) else 0)
+            finally:
+                y = f"{x}"
+            match x:
+                case 2:
+                    A[0] = int(y)
+                case _:
+                    A[0] = 99
+            add = lambda a, b: a + b  # noqa: E731
+            A[1] = add(A[0], 2)
+            ...
+
+    assert body_text(main) == "A[0] = 2\nA[1] = A[0] + 2"
+
+
+@pytest.mark.parametrize("what", ["global", "class", "attribute", "starred"])
+def test_what_traced_code_cannot_hold(what: str) -> None:
+    with expect(NotImplementedError, "TL1450"):
+        if what == "global":
+
+            @T.prim_func
+            def g(A: Vec):
+                global N
+                with T.Kernel(1):
+                    A[0] = 1
+
+        elif what == "class":
+
+            @T.prim_func
+            def c(A: Vec):
+                class Inner:
+                    pass
+
+        elif what == "attribute":
+
+            @T.prim_func
+            def a(A: Vec):
+                A.name = "x"
+
+        else:
+
+            @T.prim_func
+            def s(A: Vec):
+                with T.Kernel(1):
+                    a, *b = (1, 2, 3)

@@ -1,0 +1,1 @@
+"""Programs that both tilelab and a peer compile from the same text."""

@@ -1,0 +1,70 @@
+"""Rows of measurements, as text, markdown and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured thing: values by column name. None: not measured here."""
+
+    name: str
+    unit: str
+    values: dict[str, float | None]
+    bound: float | None = None  # roofline, in the same unit
+    note: str = ""
+
+
+@dataclass
+class Table:
+    """Rows of one suite, and what they were measured on."""
+
+    suite: str
+    command: str
+    date: str
+    machine: str
+    rows: list[Row] = field(default_factory=list[Row])
+
+    def columns(self) -> list[str]:
+        """Every column that some row has, in the order of first appearance."""
+        seen: dict[str, None] = {}
+        for row in self.rows:
+            seen.update(dict.fromkeys(row.values))
+        return list(seen)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def cells(self) -> list[list[str]]:
+        """Header and rows as text."""
+        columns = self.columns()
+        out = [["", "unit", *columns, "bound", "note"]]
+        for row in self.rows:
+            values = [_number(row.values.get(c)) for c in columns]
+            out.append([row.name, row.unit, *values, _number(row.bound), row.note])
+        return out
+
+    def to_text(self) -> str:
+        """Aligned columns for a terminal."""
+        cells = self.cells()
+        widths = [max(len(r[i]) for r in cells) for i in range(len(cells[0]))]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) for r in cells]
+        head = f"{self.suite}: {self.machine}, {self.date}"
+        return "\n".join([head, *(line.rstrip() for line in lines)])
+
+    def to_markdown(self) -> str:
+        """A section of docs/benchmarks.md."""
+        cells = self.cells()
+        body = ["| " + " | ".join(r) + " |" for r in cells]
+        rule = "|" + "---|" * len(cells[0])
+        head = f"## {self.suite}\n\n`{self.command}` on {self.machine}, {self.date}\n"
+        return "\n".join([head, body[0], rule, *body[1:], ""])
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 1 else 3
+    return f"{value:.{digits}f}"

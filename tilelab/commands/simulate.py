@@ -1,0 +1,24 @@
+"""The simulator's reports of a run as one text: what was found, and what was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilelab.sim import SimReport
+from tilelab.views.table import plural
+
+
+def summary(reports: Sequence[SimReport]) -> str:
+    """Every finding of the simulated calls in order, and the modelled time of each call."""
+    if not reports:
+        return "no kernel ran on the simulator"
+    lines: list[str] = []
+    for number, report in enumerate(reports, 1):
+        found = plural(len(report.findings), "finding") if report.findings else "nothing found"
+        lines.append(f"call {number}: {found}, {1e3 * report.modelled_ms:.1f} us modelled")
+        lines += [_indented(str(finding)) for finding in report.findings]
+    return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    return "\n".join("  " + line for line in text.splitlines())

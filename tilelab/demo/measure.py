@@ -1,0 +1,119 @@
+"""Facts about one compiled kernel: what its code is made of, and whether its result is right.
+
+Hides how instructions are counted, and the difference between a GPU and the simulator.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from tilelab.ir import Scope, walk
+from tilelab.kernel import JITKernel
+from tilelab.profiler import do_bench
+from tilelab.runtime import driver
+from tilelab.runtime.simulated import collect_reports
+from tilelab.thread.nodes import Invoke
+
+TOLERANCE = 2e-3  # of the norm; half-precision results of float32 sums reach about 2e-4
+SIZES = {True: 4096, False: 256}  # with a GPU, on the simulator
+
+COUNTED = {
+    "TMA loads": ("tma_load",),
+    "cp.async copies": ("cp_async_1", "cp_async_4", "cp_async_8", "cp_async_zfill"),
+    "ldmatrix": ("ldmatrix",),
+    "wgmma": ("wgmma_ss", "wgmma_rs"),
+    "mma.sync": ("mma_sync", "mma_m"),
+}
+"""Row of the table -> how the names of its instructions begin."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the compiler made of the kernel. `instructions` counts them as they stand in the
+    text, loops not unrolled."""
+
+    cuda_lines: int
+    python_lines: int
+    instructions: dict[str, int]
+    mbarriers: int
+    dynamic_bytes: int
+    registers: int | None
+    spill_bytes: int | None
+    threads: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One checked run. `source` is "measured" (on `where`) or "modelled" (by the simulator)."""
+
+    size: int
+    error: float
+    milliseconds: float
+    source: str
+    where: str
+    seconds: float
+
+    @property
+    def right(self) -> bool:
+        """Whether the result agrees with torch."""
+        return self.error <= TOLERANCE
+
+    def time_text(self) -> str:
+        """The kernel's time and where it is from."""
+        if self.source == "measured":
+            tera = 2 * self.size**3 / self.milliseconds / 1e9
+            return f"{self.milliseconds:.3f} ms ({tera:.0f} TFLOP/s)"
+        return f"{1e3 * self.milliseconds:.1f} us (modelled)"
+
+
+def facts(kernel: JITKernel) -> Facts:
+    """Counts and resources of a kernel with one `__global__` function."""
+    part = kernel.program.kernels[0]
+    names = Counter(n.intrinsic.name for n in walk(part.body) if isinstance(n, Invoke))
+    span = kernel.source.kernels[0]
+    used = kernel.resources.get(span.name)
+    loc = kernel.prim_func.loc
+    return Facts(
+        cuda_lines=span.last - span.first + 1,
+        python_lines=loc.end_line - loc.line + 1 if loc else 0,
+        instructions={
+            row: sum(c for name, c in names.items() if name.startswith(starts))
+            for row, starts in COUNTED.items()
+        },
+        mbarriers=sum(s.num_bytes // 8 for s in part.shared if s.buffer.scope is Scope.BARRIER),
+        dynamic_bytes=part.dynamic_bytes,
+        registers=used.registers if used else None,
+        spill_bytes=used.spill_stores if used else None,
+        threads=part.num_threads,
+    )
+
+
+def operands(size: int) -> tuple[Any, Any, Any]:
+    """Two random matrices on the GPU (or the CPU), and their product in float32."""
+    import torch
+
+    on = "cuda" if driver.find() is not None and torch.cuda.is_available() else "cpu"
+    made = torch.Generator().manual_seed(7)
+    a, b = (torch.randn(size, size, generator=made).half().to(on) for _ in range(2))
+    return a, b, a.float() @ b.float()
+
+
+def check(kernel: JITKernel, size: int) -> Outcome:
+    """Run the kernel on random matrices, compare with torch, and take its time."""
+    import torch
+
+    a, b, expected = operands(size)
+    started = time.perf_counter()
+    with collect_reports() as reports:
+        found = kernel(a, b).float()
+    seconds = time.perf_counter() - started
+    error = float((found - expected).norm() / expected.norm())
+    if reports:
+        modelled = sum(r.modelled_ms for r in reports)
+        return Outcome(size, error, modelled, "modelled", "simulator", seconds)
+    measured = float(do_bench(lambda: kernel(a, b)))
+    where = torch.cuda.get_device_name(a.device)
+    return Outcome(size, error, measured, "measured", where, seconds)

@@ -1,0 +1,395 @@
+"""@tilelab.jit and tilelab.compile: from a decorated function to a kernel, made once for each
+combination of compile-time arguments.
+
+Hides the two styles (a factory that returns a T.prim_func, or a function that is itself the
+kernel), how the style is found, and the caches.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilelab.errors import TileError, TileTypeError, TileValueError
+from tilelab.frontend import (
+    EagerFunction,
+    EagerSignature,
+    PrimFunc,
+    const_value,
+    plain_function,
+    style_of,
+)
+from tilelab.ir import Function
+from tilelab.kernel import JITKernel
+from tilelab.language.function import const, prim_func
+from tilelab.language.launch import Kernel
+from tilelab.pass_config import normalise
+
+_NO_BUILDER = "TL1401"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is compiled with: the keywords of jit and compile."""
+
+    out_idx: int | Sequence[int] | None = None
+    target: Any = None
+    pass_configs: Mapping[Any, Any] | None = None
+    compile_flags: Sequence[str] | str | None = None
+    verbose: bool | None = None
+
+    def kernel(self, function: Function) -> JITKernel:
+        """The kernel of a traced function."""
+        return JITKernel(
+            function,
+            out_idx=self.out_idx,
+            target=self.target,
+            pass_configs=normalise(self.pass_configs),
+            compile_flags=self.compile_flags or (),
+            verbose=bool(self.verbose),
+        )
+
+
+def compile(
+    func: Any,
+    out_idx: int | Sequence[int] | None = None,
+    execution_backend: str | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    compile_flags: Sequence[str] | str | None = None,
+) -> JITKernel:
+    """Compile a T.prim_func: `kernel = tilelab.compile(main, out_idx=[2], target="sm_90a")`.
+
+    `out_idx` names the parameters that a call allocates and returns. Without a target the device
+    of the call's tensors decides.
+    """
+    _check_backend(execution_backend, target_host)
+    return Options(out_idx, target, pass_configs, compile_flags, verbose).kernel(_traced(func))
+
+
+def par_compile(
+    funcs: Iterable[Any],
+    out_idx: int | Sequence[int] | None = None,
+    *,
+    num_workers: int | None = None,
+    ignore_error: bool = False,
+    **options: Any,
+) -> list[Any]:
+    """Compile several functions, in threads; with `ignore_error` a failed one gives None."""
+    jobs = [functools.partial(compile, f, out_idx, **options) for f in funcs]
+    return _in_threads(jobs, num_workers, ignore_error)
+
+
+def _traced(func: Any) -> Function:
+    if isinstance(func, PrimFunc):
+        return func.function
+    raise TileTypeError(
+        f"compile() takes a T.prim_func, got {func!r}",
+        code="TL1493",
+        hint="put @T.prim_func above the function; for a factory call it first, for an eager "
+        "function use f.compile(...)",
+    )
+
+
+def _check_backend(execution_backend: str | None, target_host: Any) -> None:
+    """Other back ends of the peer cannot be honoured; the ways to launch CUDA are all one here."""
+    if execution_backend not in (None, "auto", "tvm_ffi", "cython", "nvrtc", "ctypes", "dlpack"):
+        raise TileValueError(
+            f"execution_backend={execution_backend!r} does not exist here", code="TL1494",
+            hint="leave it out: kernels run through the CUDA driver or the simulator",
+        )  # fmt: skip
+    if target_host not in (None, "auto", "c", "llvm"):
+        raise TileValueError(
+            f"target_host={target_host!r} does not exist here", code="TL1494", hint="leave it out"
+        )
+
+
+def _in_threads(jobs: Sequence[Callable[[], Any]], workers: int | None, ignore_error: bool) -> list[Any]:
+    def run(job: Callable[[], Any]) -> Any:
+        try:
+            return job()
+        except Exception:
+            if ignore_error:
+                return None
+            raise
+
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(run, jobs))
+
+
+def freeze(value: Any) -> Hashable:
+    """A compile-time argument as a key. TileTypeError (TL1495) for what cannot be one."""
+    if isinstance(value, list | tuple):
+        return (type(value).__name__, *(freeze(v) for v in value))
+    if isinstance(value, dict):
+        return ("dict", *sorted(((freeze(k), freeze(v)) for k, v in value.items()), key=repr))
+    if isinstance(value, set | frozenset):
+        return ("set", frozenset(freeze(v) for v in value))
+    try:
+        hash(value)
+    except TypeError:
+        raise TileTypeError(
+            f"the compile-time argument {value!r} cannot be part of a kernel's key",
+            code="TL1495",
+            hint="pass numbers, strings, types, functions, or lists, dicts and sets of them; if "
+            "it is a tensor, declare it in the body: A: T.Tensor[[M, K], dtype]",
+        ) from None
+    return (type(value), value) if isinstance(value, bool | int | float) else value
+
+
+@dataclass
+class Call:
+    """A call's arguments, sorted: compile-time, runtime, and keywords beyond the signature."""
+
+    static: dict[str, Any]
+    runtime: dict[str, Any]
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def key(self) -> tuple[Hashable, ...]:
+        """The key of the compile-time part."""
+        extra = sorted((k, freeze(v)) for k, v in self.extra.items())
+        return (*(freeze(v) for v in self.static.values()), *extra)
+
+
+class JITImpl:
+    """What @jit leaves in place of a function.
+
+    Lazy: a call returns the JITKernel. Eager: a call compiles if needed, runs, and returns the
+    outputs. `mode` is "auto" until the first use decides.
+    """
+
+    def __init__(self, func: Any, options: Options, outer: Mapping[str, Any]) -> None:
+        self.func = plain_function(func, "@tilelang.jit")
+        self.options = options
+        self.signature = inspect.signature(self.func)
+        self.mode = "auto"
+        self._outer = dict(outer)
+        self._eager: EagerFunction | None = None
+        self._learnt: dict[Hashable, EagerSignature] = {}
+        self._kernels: dict[Hashable, JITKernel] = {}
+        self._calls: dict[Hashable, JITKernel] = {}
+        functools.update_wrapper(self, self.func)
+
+    @property
+    def out_idx(self) -> Any:
+        """The out_idx given to jit."""
+        return self.options.out_idx
+
+    # ---- public -----------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        mode = self.mode if self.mode != "auto" else self._find_mode(args, kwargs)
+        if mode == "lazy":
+            return self._lazy_kernel(args, kwargs)
+        call = self._sort(args, kwargs)
+        return self._eager_kernel(call)(*call.runtime.values())
+
+    def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
+        """The kernel for these arguments; sizes of an eager function may be keywords."""
+        mode = self.mode if self.mode != "auto" else self._find_mode(args, kwargs)
+        if mode == "lazy":
+            return self._lazy_kernel(args, kwargs)
+        return self._eager_kernel(self._sort(args, kwargs))
+
+    def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
+        """The CUDA text for these arguments."""
+        return self.compile(*args, **kwargs).get_kernel_source()
+
+    def get_tir(self, *args: Any, **kwargs: Any) -> PrimFunc:
+        """The traced program for these arguments."""
+        mode = self.mode if self.mode != "auto" else self._find_mode(args, kwargs)
+        if mode == "lazy":
+            return self._lazy_program(args, kwargs)
+        call = self._sort(args, kwargs)
+        return PrimFunc(self._trace(call, self._consts(call)), self.func)
+
+    def par_compile(
+        self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
+    ) -> list[Any]:
+        """Kernels for several argument lists: dicts of keywords, or tuples."""
+        jobs = [
+            functools.partial(self.compile, **c) if isinstance(c, dict) else functools.partial(self.compile, *c)
+            for c in configs
+        ]
+        return _in_threads(jobs, num_workers, ignore_error)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit {self.func.__qualname__} ({self.mode})>"
+
+    # ---- style ------------------------------------------------------------------------------
+
+    def _find_mode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """"lazy" or "eager": from the text, else from what the function does when called."""
+        mode = style_of(self.func, prim_func, (const, Kernel))
+        if not mode:
+            mode = self._mode_by_calling(args, kwargs)
+        if mode == "eager" and self.options.out_idx is not None:
+            raise TileValueError(
+                "out_idx is only supported in lazy mode",
+                code="TL1496",
+                hint=f"{self.func.__name__} is eager: create outputs with T.empty and return them",
+            )
+        self.mode = mode
+        return mode
+
+    def _mode_by_calling(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        try:
+            made = self._call_factory(args, kwargs)
+        except TileError as error:
+            if error.code == _NO_BUILDER:
+                return "eager"
+            raise
+        if isinstance(made, PrimFunc):
+            return "lazy"
+        raise TileTypeError(
+            f"{self.func.__name__} returns {made!r}, and is no kernel itself",
+            code="TL1497",
+            hint="return a function under @T.prim_func, or write the kernel in the body",
+        )
+
+    # ---- lazy -------------------------------------------------------------------------------
+
+    def _call_factory(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        known = self.signature.parameters
+        anything = any(p.kind is p.VAR_KEYWORD for p in known.values())
+        own = kwargs if anything else {k: v for k, v in kwargs.items() if k in known}
+        return self.func(*args, **own)
+
+    def _lazy_program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PrimFunc:
+        made = self._call_factory(args, kwargs)
+        if not isinstance(made, PrimFunc):
+            raise TileTypeError(
+                f"{self.func.__name__} returned {made!r} instead of a T.prim_func",
+                code="TL1497",
+                hint="return the function under @T.prim_func",
+            )
+        return made
+
+    def _lazy_kernel(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel:
+        form = _call_form(args, kwargs)
+        if form is not None and form in self._calls:
+            return self._calls[form]
+        key = self._sort_lazy(args, kwargs).key()
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._kernels[key] = self.options.kernel(self._lazy_program(args, kwargs).function)
+        if form is not None:
+            self._calls[form] = kernel
+        return kernel
+
+    def _sort_lazy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        arguments, extra = _bind(self.signature, args, kwargs)
+        return Call(arguments, {}, extra)
+
+    # ---- eager ------------------------------------------------------------------------------
+
+    @property
+    def eager(self) -> EagerFunction:
+        """The function, classified into runtime and compile-time parameters."""
+        if self._eager is None:
+            self._eager = EagerFunction(self.func, self._outer)
+        return self._eager
+
+    def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        runtime = self.eager.runtime
+        arguments, extra = _bind(self.signature, args, kwargs, optional=runtime)
+        static = {n: v for n, v in arguments.items() if n not in runtime}
+        return Call(static, {n: arguments[n] for n in runtime if n in arguments}, extra)
+
+    def _learn(self, call: Call, key: Hashable) -> EagerSignature:
+        learnt = self._learnt.get(key)
+        if learnt is None:
+            learnt = self._learnt[key] = self.eager.learn(call.static)
+        return learnt
+
+    def _consts(self, call: Call, key: Hashable | None = None) -> dict[str, int]:
+        learnt = self._learn(call, call.key() if key is None else key)
+        return {m.name: const_value(m, call.runtime, call.extra) for m in learnt.matches}
+
+    def _trace(self, call: Call, consts: Mapping[str, int]) -> Function:
+        return self.eager.trace(call.static, consts)
+
+    def _eager_kernel(self, call: Call) -> JITKernel:
+        static = call.key()
+        consts = self._consts(call, static)
+        key = (static, tuple(consts.values()))
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._kernels[key] = self.options.kernel(self._trace(call, consts))
+        return kernel
+
+
+def _call_form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable | None:
+    """The call as written, as a key; None when an argument cannot be hashed."""
+    form = (args, tuple(map(type, args)), tuple(kwargs.items()), tuple(map(type, kwargs.values())))
+    try:
+        hash(form)
+    except TypeError:
+        return None
+    return form
+
+
+def _bind(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any],
+    optional: Sequence[str] = (),
+) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
+    """Arguments by parameter name, defaults applied, and keywords that no parameter takes."""
+    parameters = signature.parameters
+    anything = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    own = kwargs if anything else {k: v for k, v in kwargs.items() if k in parameters}
+    extra = {} if anything else {k: v for k, v in kwargs.items() if k not in parameters}
+    if optional:
+        bound = signature.bind_partial(*args, **own)
+    else:
+        bound = signature.bind(*args, **own)
+    bound.apply_defaults()
+    missing = [
+        n for n, p in parameters.items()
+        if n not in bound.arguments and n not in optional and p.default is p.empty
+    ]  # fmt: skip
+    if missing:
+        raise TileTypeError(
+            f"the compile-time argument {missing[0]} is missing", code="TL1498",
+            hint=f"pass {missing[0]}=..., or declare it as a tensor in the body",
+        )  # fmt: skip
+    return dict(bound.arguments), extra
+
+
+def jit(
+    func: Any = None,
+    *,
+    out_idx: int | Sequence[int] | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    execution_backend: str | None = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    debug_root_path: Any = None,
+    compile_flags: Sequence[str] | str | None = None,
+) -> Any:
+    """Decorator, bare or with keywords, for a kernel factory (lazy) or a kernel (eager).
+
+    Lazy: `kernel = matmul(1024, 1024, 1024)` compiles; `c = kernel(a, b)` runs. Eager:
+    `c = gemm(a, b)` does both. See T.const and T.empty for the eager style.
+    """
+    _check_backend(execution_backend, target_host)
+    options = Options(out_idx, target, pass_configs, compile_flags, verbose)
+    if func is None:
+        return functools.partial(_decorate, options)
+    outer = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
+    return JITImpl(func, options, outer)
+
+
+def _decorate(options: Options, func: Any) -> JITImpl:
+    outer = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
+    return JITImpl(func, options, outer)

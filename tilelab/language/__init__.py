@@ -1,0 +1,101 @@
+"""The language: `import tilelab.language as T`.
+
+One module for each group of names; this one puts them together, and answers for names that do
+not exist with the near ones.
+"""
+
+from typing import Any, NoReturn
+
+from tilelab.language.dtypes import NAMES as _DTYPES
+from tilelab.language.dtypes import dtype
+from tilelab.language.function import const, dynamic, macro, prim_func, symbolic
+from tilelab.language.known import name_error as _name_error
+from tilelab.language.launch import (
+    Kernel,
+    get_block_binding,
+    get_block_bindings,
+    get_block_extent,
+    get_block_extents,
+    get_lane_idx,
+    get_thread_binding,
+    get_thread_bindings,
+    get_thread_extent,
+    get_thread_extents,
+    get_warp_group_idx,
+    get_warp_idx,
+    use_swizzle,
+)
+from tilelab.language.loops import (
+    Parallel,
+    Persistent,
+    Pipelined,
+    Serial,
+    Unroll,
+    Vectorized,
+    grid,
+    serial,
+    unroll,
+    vectorized,
+)
+from tilelab.language.math import FUNCTIONS as _FUNCTIONS
+from tilelab.language.math import (
+    Cast,
+    Select,
+    align_up,
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    cast,
+    cdiv,
+    ceildiv,
+    clamp,
+    exp10,
+    floordiv,
+    floormod,
+    if_then_else,
+    index_to_coordinates,
+    infinity,
+    likely,
+    max_value,
+    min_value,
+    popcount,
+    round,
+    shift_left,
+    shift_right,
+    truncdiv,
+    truncmod,
+)
+from tilelab.language.memory import alloc_fragment, alloc_local, alloc_shared, alloc_var
+from tilelab.language.tensor import Ref, StridedTensor, Tensor, empty
+from tilelab.tile.ops import GemmWarpPolicy, clear, copy, fill, gemm
+
+Buffer = Tensor
+
+__all__ = [
+    "Buffer", "Cast", "GemmWarpPolicy", "Kernel", "Parallel", "Persistent", "Pipelined", "Ref",
+    "Select", "Serial", "StridedTensor", "Tensor", "Unroll", "Vectorized", "align_up",
+    "alloc_fragment", "alloc_local", "alloc_shared", "alloc_var", "bitwise_and", "bitwise_not",
+    "bitwise_or", "bitwise_xor", "cast", "cdiv", "ceildiv", "clamp", "clear", "const", "copy",
+    "dtype", "dynamic", "empty", "exp10", "fill", "floordiv", "floormod", "gemm",
+    "get_block_binding", "get_block_bindings", "get_block_extent", "get_block_extents",
+    "get_lane_idx", "get_thread_binding", "get_thread_bindings", "get_thread_extent",
+    "get_thread_extents", "get_warp_group_idx", "get_warp_idx", "grid", "if_then_else",
+    "index_to_coordinates", "infinity", "likely", "macro", "max_value", "min_value", "popcount",
+    "prim_func", "round", "serial", "shift_left", "shift_right", "symbolic", "truncdiv",
+    "truncmod", "unroll", "use_swizzle", "vectorized",
+]  # fmt: skip
+# exp, max, float16, ...: names that a table defines.
+globals().update(_FUNCTIONS)
+globals().update(_DTYPES)
+__all__ += [name for name in (*_FUNCTIONS, *_DTYPES) if not name.startswith("_")]
+
+
+def __getattr__(name: str) -> NoReturn:
+    if name.startswith("__") and name.endswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _name_error(name, __all__)
+
+
+def __dir__() -> list[Any]:
+    return sorted(__all__)

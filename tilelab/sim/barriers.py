@@ -1,0 +1,152 @@
+"""Barriers of a group of blocks: mbarriers with phases and bytes, and bar.sync barriers.
+
+Hides that every block has its own state while one array operation serves them all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilelab.ir import Buffer
+from tilelab.sim.frame import Array
+from tilelab.sim.shadow import Clocks
+
+
+class MBarriers:
+    """The mbarriers of one buffer: arrays (blocks, barriers)."""
+
+    def __init__(self, buffer: Buffer, blocks: int, warps: int) -> None:
+        self.buffer = buffer
+        shape = (blocks, *(buffer.static_shape or (1,)))
+        self.shape = shape[1:]
+        size = int(np.prod(self.shape))
+        self.ready = np.zeros((blocks, size), np.bool_)
+        self.count = np.zeros((blocks, size), np.int64)
+        self.pending = np.zeros((blocks, size), np.int64)
+        self.bytes = np.zeros((blocks, size), np.int64)
+        self.phase = np.zeros((blocks, size), np.int64)
+        self.gathering = np.zeros((size, warps), np.int32)  # clocks of arrivals of this phase
+        self.released = np.zeros((size, warps), np.int32)  # clocks of the phases that completed
+
+    def init(self, rows: Array, which: Array, count: Array) -> None:
+        """mbarrier.init: a fresh phase 0."""
+        self.ready[rows, which] = True
+        self.count[rows, which] = self.pending[rows, which] = count
+        self.bytes[rows, which] = self.phase[rows, which] = 0
+
+    def arrive(
+        self, rows: Array, which: Array, arrivals: Array, num_bytes: Array, clock: Array
+    ) -> Array:
+        """Expected bytes go up, then arrivals; which entries had no arrival left (misuse)."""
+        self.bytes[rows, which] += num_bytes
+        self.pending[rows, which] -= arrivals
+        for one in np.unique(which):
+            self.gathering[one] = np.maximum(self.gathering[one], clock)
+        surplus = self.pending[rows, which] < 0
+        self._complete(rows, which)
+        return surplus
+
+    def complete_bytes(self, rows: Array, which: Array, num_bytes: int, clock: Array) -> None:
+        """An asynchronous copy has brought its bytes."""
+        self.bytes[rows, which] -= num_bytes
+        for one in np.unique(which):
+            self.gathering[one] = np.maximum(self.gathering[one], clock)
+        self._complete(rows, which)
+
+    def _complete(self, rows: Array, which: Array) -> None:
+        done = (self.pending[rows, which] <= 0) & (self.bytes[rows, which] == 0)
+        if not done.any():
+            return
+        rows, which = rows[done], which[done]
+        self.phase[rows, which] += 1
+        self.pending[rows, which] = self.count[rows, which]
+        for one in np.unique(which):
+            self.released[one] = np.maximum(self.released[one], self.gathering[one])
+
+    def passed(self, rows: Array, which: Array, parity: Array) -> Array:
+        """Where a wait for the phase of this parity would go on."""
+        return (self.phase[rows, which] & 1) != parity
+
+    def name(self, which: int) -> str:
+        """The barrier as the program writes it."""
+        index = np.unravel_index(which, self.shape)
+        return f"{self.buffer.name}[{', '.join(str(int(i)) for i in index)}]"
+
+    def state(self, row: int, which: int) -> str:
+        """A sentence on one barrier of one block."""
+        if not self.ready[row, which]:
+            return f"{self.name(which)} was never initialised"
+        missing, num_bytes = int(self.pending[row, which]), int(self.bytes[row, which])
+        text = f"{self.name(which)} is in phase {int(self.phase[row, which])}, "
+        text += f"{missing} of {int(self.count[row, which])} arrivals missing"
+        if num_bytes > 0:
+            text += f", {num_bytes} bytes still expected"
+        elif num_bytes < 0:
+            text += f", {-num_bytes} bytes more than expected have come"
+        return text
+
+
+@dataclass
+class Arrivals:
+    """Threads that wait at one bar.sync barrier: counts and a generation per block."""
+
+    threads: Array
+    generation: Array
+    warps: set[int]
+
+
+class BlockBarriers:
+    """__syncthreads and named barriers (number 0 is __syncthreads)."""
+
+    def __init__(self, blocks: int, threads: int, clocks: Clocks) -> None:
+        self.live = np.full(blocks, threads, np.int64)  # threads that have not left the kernel
+        self.blocks, self.clocks = blocks, clocks
+        self._at: dict[int, Arrivals] = {}
+        self._needs: dict[int, int | None] = {}
+
+    def at(self, number: int) -> Arrivals:
+        """The state of one barrier."""
+        found = self._at.get(number)
+        if found is None:
+            zeros = np.zeros(self.blocks, np.int64)
+            found = self._at[number] = Arrivals(zeros, zeros.copy(), set())
+        return found
+
+    def arrive(self, number: int, rows: Array, warps: Array, lanes: int, needs: int | None) -> Array:
+        """Count threads in; the generation that must pass for them to go on."""
+        state = self.at(number)
+        state.threads[rows] += lanes
+        state.warps.update(int(w) for w in warps)
+        self._needs[number] = needs
+        before = state.generation[rows].copy()
+        self.release(number)
+        return before
+
+    def release(self, number: int) -> None:
+        """Let the threads go where all have come."""
+        state = self.at(number)
+        needs = self._needs.get(number)
+        target: Any = self.live if needs is None else needs
+        done = (state.threads >= target) & (state.threads > 0)
+        if not done.any():
+            return
+        state.threads[done] = 0
+        state.generation[done] += 1
+        self.clocks.barrier(np.array(sorted(state.warps)))
+        if not state.threads.any():
+            state.warps.clear()
+
+    def leave(self, rows: Array, lanes: int) -> None:
+        """Threads end: barriers no longer wait for them."""
+        self.live[rows] -= lanes
+        for number, needs in list(self._needs.items()):
+            if needs is None:
+                self.release(number)
+
+    def missing(self, number: int, row: int) -> tuple[int, int]:
+        """(threads that came, threads that must come) in one block."""
+        needs = self._needs.get(number)
+        return int(self.at(number).threads[row]), int(self.live[row] if needs is None else needs)

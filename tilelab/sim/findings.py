@@ -1,0 +1,117 @@
+"""Findings: what the simulator noticed, as records. Hides deduplication and who is to blame.
+
+Nothing here prints or raises: a finding that makes going on meaningless stops its block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from tilelab.errors import Loc
+
+OUT_OF_BOUNDS = "TL2001"
+UNINITIALISED = "TL2002"
+MISSING_WAIT = "TL2003"
+DEADLOCK = "TL2004"
+EXPECTED_BYTES = "TL2005"
+MISALIGNED = "TL2006"
+RACE = "TL2007"
+BARRIER_DIVERGENCE = "TL2008"
+PARTIAL_WARP = "TL2009"
+RUNAWAY_LOOP = "TL2010"
+BARRIER_MISUSE = "TL2011"
+
+KINDS = {
+    OUT_OF_BOUNDS: "bounds", UNINITIALISED: "uninitialised", MISSING_WAIT: "async",
+    DEADLOCK: "barriers", EXPECTED_BYTES: "barriers", MISALIGNED: "alignment", RACE: "races",
+    BARRIER_DIVERGENCE: "barriers", PARTIAL_WARP: "barriers", RUNAWAY_LOOP: "barriers",
+    BARRIER_MISUSE: "barriers",
+}  # fmt: skip
+"""Code -> the name under which `simulate(checks=...)` switches it."""
+ALL_CHECKS = frozenset(KINDS.values())
+
+_HINTS = {
+    OUT_OF_BOUNDS: "guard the access, or make the loop and the region end at the extent",
+    UNINITIALISED: "write the element first: T.clear or T.fill the buffer, or copy into it",
+    MISSING_WAIT: "wait for the copy (or wgmma) that writes it before using it",
+    DEADLOCK: "match every wait with the arrivals and bytes that complete its phase",
+    EXPECTED_BYTES: "expect exactly the bytes that the copies of this phase bring",
+    MISALIGNED: "align the offset, or copy in narrower pieces",
+    RACE: "put a barrier between the two accesses",
+    BARRIER_DIVERGENCE: "let every thread of the block reach the same barrier",
+    PARTIAL_WARP: "let whole warps run this instruction",
+    RUNAWAY_LOOP: "check the loop's condition: nothing that it reads changes",
+    BARRIER_MISUSE: "initialise the barrier with the number of arrivals of one phase",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One problem at one place of the program. `times` counts equal ones that followed."""
+
+    code: str
+    message: str
+    loc: Loc | None = None
+    buffer: str = ""
+    index: tuple[int, ...] | None = None
+    block: tuple[int, ...] | None = None
+    warp: int | None = None
+    lane: int | None = None
+    hint: str = ""
+    other: Loc | None = None
+    times: int = 1
+
+    def __str__(self) -> str:
+        lines = [f"{self.code}: {self.message}" + (f" ({self.times} times)" if self.times > 1 else "")]
+        if self.loc is not None:
+            lines.append(self.loc.excerpt())
+        if self.other is not None:
+            lines.append("  the other access:\n" + self.other.excerpt())
+        who = [
+            f"{name} {value}"
+            for name, value in (("block", self.block), ("warp", self.warp), ("lane", self.lane))
+            if value is not None
+        ]
+        if who:
+            lines.append("  seen in " + ", ".join(who))
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        data = asdict(self)
+        for name in ("loc", "other"):
+            place: Loc | None = getattr(self, name)
+            data[name] = None if place is None else {"file": place.file, "line": place.line}
+        return data
+
+
+@dataclass
+class Findings:
+    """Collects findings, one for each (code, line, buffer); only those of enabled checks."""
+
+    checks: frozenset[str]
+    _found: dict[tuple[Any, ...], Finding] = field(default_factory=dict[tuple[Any, ...], Finding])
+
+    def wants(self, code: str) -> bool:
+        """Whether findings of this code are reported."""
+        return KINDS[code] in self.checks
+
+    def add(self, finding: Finding) -> None:
+        """Keep a finding, or count it when the same place said the same before."""
+        if not self.wants(finding.code):
+            return
+        place = (finding.loc.file, finding.loc.line) if finding.loc else None
+        key = (finding.code, place, finding.buffer)
+        old = self._found.get(key)
+        if old is not None:
+            self._found[key] = replace(old, times=old.times + 1)
+            return
+        hint = finding.hint or _HINTS[finding.code]
+        self._found[key] = replace(finding, hint=hint)
+
+    def all(self) -> tuple[Finding, ...]:
+        """Everything found, in the order it was met."""
+        return tuple(self._found.values())

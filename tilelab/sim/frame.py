@@ -1,0 +1,169 @@
+"""Who runs a statement: blocks, lanes, lane loops, mask, and the values of variables.
+
+A value is a Python number when it is the same everywhere, else an array whose last two axes are
+(blocks, lanes), each of size 1 where it does not vary; LANES loops stand before them, the
+innermost first. Narrowing to a branch slices values only when they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tilelab.ir import Var
+
+Array = np.ndarray[Any, Any]
+Value = Any
+Narrow = Callable[[Value], Value]
+
+
+class Env:
+    """Values of variables; a child sees its parent's through an optional slicing."""
+
+    __slots__ = ("_narrow", "_parent", "_values")
+
+    def __init__(self, parent: Env | None = None, narrow: Narrow | None = None) -> None:
+        self._values: dict[Var, Value] = {}
+        self._parent, self._narrow = parent, narrow
+
+    def set(self, var: Var, value: Value) -> None:
+        self._values[var] = value
+
+    def get(self, var: Var) -> Value:
+        """The value of a variable; KeyError when it has none (a malformed program)."""
+        try:
+            return self._values[var]
+        except KeyError:
+            if self._parent is None:
+                raise
+        value = self._parent.get(var)
+        if self._narrow is None:
+            return value
+        value = self._values[var] = self._narrow(value)
+        return value
+
+
+def is_range(numbers: Array) -> bool:
+    return len(numbers) > 0 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1
+
+
+class Frame:
+    """The blocks (`rows` of the group) and threads (`lanes` of the block) that run together.
+
+    `mask` is None, or says where (blocks, lanes, lane loops) the statement takes effect.
+    """
+
+    __slots__ = ("all_rows", "env", "epoch", "lane_key", "lanes", "loops", "mask", "row_key", "rows")
+
+    def __init__(
+        self, rows: Array, lanes: Array, env: Env, group_size: int, epoch: int = 0
+    ) -> None:
+        self.rows, self.lanes, self.env, self.epoch = rows, lanes, env, epoch
+        self.all_rows = len(rows) == group_size
+        self.row_key: Any = _key(rows)
+        self.lane_key: Any = _key(lanes)
+        self.mask: Array | None = None
+        self.loops: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a value that varies everywhere."""
+        return (*self.loops, len(self.rows), len(self.lanes))
+
+    def active(self) -> int:
+        """How many (block, lane, iteration) take part."""
+        if self.mask is not None:
+            return int(np.count_nonzero(np.broadcast_to(self.mask, self.shape)))
+        total = len(self.rows) * len(self.lanes)
+        for extent in self.loops:
+            total *= extent
+        return total
+
+    def _copy(self) -> Frame:
+        other = object.__new__(Frame)
+        for name in Frame.__slots__:
+            setattr(other, name, getattr(self, name))
+        return other
+
+    def masked(self, cond: Array) -> Frame:
+        """The same lanes, with effect only where `cond` holds too."""
+        other = self._copy()
+        other.mask = cond if self.mask is None else self.mask & cond
+        return other
+
+    def looped(self, var: Var, values: Array) -> Frame:
+        """With one more axis: the iterations of a LANES loop."""
+        other = self._copy()
+        other.loops = (len(values), *self.loops)
+        other.env = Env(self.env)
+        other.env.set(var, values.reshape(-1, *(1,) * (len(self.loops) + 2)))
+        return other
+
+    def narrowed(self, rows: Array | None, lanes: Array | None, group_size: int) -> Frame:
+        """Only some blocks and lanes (boolean selections over this frame's; None: all)."""
+        narrow = _slicer(rows, lanes, len(self.rows), len(self.lanes))
+        new_rows = self.rows if rows is None else self.rows[rows]
+        new_lanes = self.lanes if lanes is None else self.lanes[lanes]
+        env = Env(self.env, narrow)
+        other = Frame(new_rows, new_lanes, env, group_size, self.epoch)
+        other.loops = self.loops
+        other.mask = None if self.mask is None else narrow(self.mask)
+        return other
+
+    def where(self, cond: Array, group_size: int) -> Frame | None:
+        """The part of this frame in which `cond` holds; None when it holds nowhere.
+
+        Blocks and lanes in which it never holds are left out; what is left is masked if needed.
+        """
+        both = cond if self.mask is None else cond & self.mask
+        if both.ndim > 2 and max(both.shape[:-2]) > 1:
+            return self.masked(cond) if both.any() else None
+        flat = np.broadcast_to(both.reshape(both.shape[-2:]), self.shape[-2:])
+        rows, lanes = flat.any(axis=1), flat.any(axis=0)
+        if not rows.any():
+            return None
+        sub = flat[rows][:, lanes]
+        plain = self if self.mask is None else self._unmasked()
+        out = plain.narrowed(
+            None if rows.all() else rows, None if lanes.all() else lanes, group_size
+        )
+        out.mask = None if sub.all() else sub
+        return out
+
+    def _unmasked(self) -> Frame:
+        other = self._copy()
+        other.mask = None
+        return other
+
+    def drop_rows(self, keep: Array, group_size: int) -> None:
+        """Go on with fewer blocks, in place (the others have stopped)."""
+        smaller = self.narrowed(keep, None, group_size)
+        for name in Frame.__slots__:
+            setattr(self, name, getattr(smaller, name))
+
+    def pick(self, array: Array) -> Array:
+        """This frame's part of an array (..., blocks of the group, threads of the block)."""
+        if isinstance(self.row_key, slice) or isinstance(self.lane_key, slice):
+            return array[..., self.row_key, :][..., self.lane_key]
+        return array[..., self.rows[:, None], self.lanes]
+
+
+def _key(numbers: Array) -> Any:
+    if is_range(numbers):
+        return slice(int(numbers[0]), int(numbers[-1]) + 1)
+    return numbers
+
+
+def _slicer(rows: Array | None, lanes: Array | None, old_rows: int, old_lanes: int) -> Narrow:
+    def narrow(value: Value) -> Value:
+        if not isinstance(value, np.ndarray) or value.ndim < 2:
+            return value
+        if rows is not None and value.shape[-2] == old_rows > 1:
+            value = value[..., rows, :]
+        if lanes is not None and value.shape[-1] == old_lanes > 1:
+            value = value[..., lanes]
+        return value
+
+    return narrow

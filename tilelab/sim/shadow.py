@@ -1,0 +1,205 @@
+"""What is known about shared memory beside its bytes: validity, arrival, last accesses.
+
+Hides the granularity and the trick that keeps it cheap: while all blocks of a group do the same,
+one row of metadata stands for all of them; it is copied to a row per block when they part.
+Orders between warps are vector clocks (`Clocks`): barriers join them, accesses remember them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilelab.errors import Loc
+
+Array = np.ndarray[Any, Any]
+UNWRITTEN, VALID, ARRIVING = 0, 1, 2
+
+
+class Clocks:
+    """One vector clock per warp: `now[w, u]` is how much of warp u's past warp w has seen."""
+
+    def __init__(self, warps: int) -> None:
+        self.now = np.zeros((warps, warps), np.int32)
+        np.fill_diagonal(self.now, 1)
+        self.fenced = np.zeros(warps, np.int32)  # how much of its past a warp has proxy-fenced
+
+    def publish(self, warps: Array) -> Array:
+        """What the warps have seen and done, joined; their later accesses are newer."""
+        joined = self.now[warps].max(axis=0)
+        self.now[warps, warps] += 1
+        return joined
+
+    def observe(self, warps: Array, seen: Array) -> None:
+        """The warps come to know `seen`."""
+        own = self.now[warps, warps]
+        self.now[warps] = np.maximum(self.now[warps], seen)
+        self.now[warps, warps] = own
+
+    def fence(self, warps: Array) -> None:
+        """fence.proxy.async of the warps."""
+        self.fenced[warps] = self.now[warps, warps]
+        self.now[warps, warps] += 1
+
+    def barrier(self, warps: Array) -> None:
+        """The warps wait for each other."""
+        self.observe(warps, self.publish(warps))
+
+
+@dataclass(frozen=True)
+class Access:
+    """Cells touched by lanes: `cells` and `warps` of equal length, `span` cells in a row for each
+    lane; `rows` the block of each entry (None: all blocks alike). `chosen` numbers the entries'
+    (iteration, block, lane) in `shape` when a mask left some out."""
+
+    cells: Array
+    warps: Array
+    rows: Array | None
+    span: int
+    shape: tuple[int, ...]
+    chosen: Array | None
+
+    def place(self, entry: int) -> tuple[int, int]:
+        """(block position, lane position) in the frame of an entry."""
+        number = entry // self.span
+        if self.chosen is not None:
+            number = int(self.chosen[number])
+        *_, row, lane = np.unravel_index(number, self.shape)
+        return int(row), int(lane)
+
+
+@dataclass(frozen=True)
+class Clash:
+    """A violation: which entry of the access, and with whom."""
+
+    entry: int
+    other_warp: int
+    other_loc: Loc | None
+    kind: str
+
+
+_ROWS = (
+    "state", "write_warp", "write_clock", "read_clock", "write_loc", "read_loc", "unfenced", "busy",
+)  # fmt: skip
+
+
+class Shadow:
+    """Metadata of `granules` cells of shared memory for a group of blocks."""
+
+    def __init__(self, blocks: int, num_bytes: int, granule: int, warps: int) -> None:
+        self.granule = granule
+        self.blocks, self.warps = blocks, warps
+        cells = -(-num_bytes // granule)
+        self.state = np.zeros((1, cells), np.uint8)
+        self.write_warp = np.zeros((1, cells), np.int16)
+        self.write_clock = np.zeros((1, cells), np.int32)
+        self.read_clock = np.zeros((1, warps, cells), np.int32)
+        self.unfenced = np.zeros((1, cells), np.bool_)  # written by ordinary stores
+        self.busy = np.zeros((1, cells), np.uint8)  # asynchronous reads under way
+        self.write_loc = np.zeros((1, cells), np.int16)
+        self.read_loc = np.zeros((1, cells), np.int16)
+        self.locs: list[Loc | None] = [None]
+        self._loc_number: dict[int, int] = {}
+
+    @property
+    def uniform(self) -> bool:
+        """Whether one row stands for all blocks."""
+        return len(self.state) == 1
+
+    def expand(self) -> None:
+        """Blocks part: a row of metadata for each."""
+        if not self.uniform or self.blocks == 1:
+            return
+        for name in _ROWS:
+            setattr(self, name, np.repeat(getattr(self, name), self.blocks, axis=0))
+
+    def number(self, loc: Loc | None) -> int:
+        """A small number for a place, to be kept per cell."""
+        if loc is None:
+            return 0
+        found = self._loc_number.get(id(loc))
+        if found is None:
+            found = self._loc_number[id(loc)] = len(self.locs)
+            self.locs.append(loc)
+        return found
+
+    def _key(self, access: Access) -> tuple[Any, Any]:
+        return (0 if access.rows is None else access.rows, access.cells)
+
+    def bad_state(self, access: Access) -> tuple[int, int] | None:
+        """(position, state) of the first cell that holds no value yet; None when all do."""
+        state = self.state[self._key(access)]
+        bad = state != VALID
+        if not bad.any():
+            return None
+        first = int(bad.argmax())
+        return first, int(state[first])
+
+    def set_state(self, access: Access, state: int) -> None:
+        self.state[self._key(access)] = state
+
+    def in_use(self, access: Access) -> tuple[int, str] | None:
+        """(position, by what) of the first cell that an asynchronous operation still uses."""
+        key = self._key(access)
+        for bad, what in ((self.state[key] == ARRIVING, "written"), (self.busy[key] > 0, "read")):
+            if bad.any():
+                return int(bad.argmax()), what
+        return None
+
+    def hold(self, access: Access, change: int) -> None:
+        """An asynchronous read of the cells begins (+1) or ends (-1)."""
+        key = self._key(access)
+        self.busy[key] = self.busy[key] + np.int8(change).astype(np.uint8)
+
+    def proxy_gap(self, access: Access, clocks: Clocks) -> int | None:
+        """Position of the first cell whose ordinary write no fence.proxy.async followed."""
+        key = self._key(access)
+        bad = self.unfenced[key] & (self.write_clock[key] > clocks.fenced[self.write_warp[key]])
+        return int(bad.argmax()) if bad.any() else None
+
+    def read(self, access: Access, clocks: Clocks, loc: Loc | None) -> Clash | None:
+        """Record a read; the first write it is not ordered after."""
+        key = self._key(access)
+        when, who = self.write_clock[key], self.write_warp[key]
+        bad = when > clocks.now[access.warps, who]
+        row = key[0]
+        self.read_clock[row, access.warps, access.cells] = clocks.now[access.warps, access.warps]
+        self.read_loc[key] = self.number(loc)
+        if not bad.any():
+            return None
+        return self._clash(access, bad, who, self.write_loc[key], "written")
+
+    def write(
+        self, access: Access, clocks: Clocks, loc: Loc | None, ordinary: bool
+    ) -> tuple[Clash | None, Clash | None]:
+        """Record a write; the first unordered (write, read) before it."""
+        key = self._key(access)
+        seen = clocks.now[access.warps]  # (entries, warps)
+        when, who = self.write_clock[key], self.write_warp[key]
+        bad = when > seen[np.arange(len(who)), who]
+        by_write = None
+        if bad.any():
+            by_write = self._clash(access, bad, who, self.write_loc[key], "written")
+        by_read = self._unordered_read(access, seen)
+        self.write_warp[key] = access.warps
+        self.write_clock[key] = clocks.now[access.warps, access.warps]
+        self.write_loc[key] = self.number(loc)
+        self.unfenced[key] = ordinary
+        return by_write, by_read
+
+    def _unordered_read(self, access: Access, seen: Array) -> Clash | None:
+        row = 0 if access.rows is None else access.rows
+        reads = self.read_clock[row, :, access.cells]  # (entries, warps)
+        late = reads > seen
+        late[np.arange(len(late)), access.warps] = False
+        if not late.any():
+            return None
+        return self._clash(
+            access, late.any(axis=1), late.argmax(axis=1), self.read_loc[self._key(access)], "read"
+        )
+
+    def _clash(self, access: Access, bad: Array, who: Array, locs: Array, kind: str) -> Clash:
+        i = int(bad.argmax())
+        return Clash(i, int(who[i]), self.locs[int(locs[i])], kind)
