@@ -21,6 +21,7 @@ ARCHITECTURE_ALLOWED: dict[str, str] = {
 # Files that may import tilelab inside of a function, each with its reason.
 LOCAL_IMPORT_ALLOWED: dict[str, str] = {
     "tilelab/__init__.py": "`import tilelab` stays light: names and the extension load when used",
+    "tilelab/bench/worker.py": "measures import times, so it loads nothing before it is asked",
 }
 ALLOWED: dict[str, dict[str, str]] = {
     "architecture_numbers": ARCHITECTURE_ALLOWED,
@@ -92,16 +93,9 @@ def test_allowed_files_still_need_it(rule: Rule) -> None:
         assert reason and list(rule(source)), f"{path} needs no exception"
 
 
-def test_line_budget(capsys: pytest.CaptureFixture[str]) -> None:
-    """The library's size, printed by package."""
-    totals: dict[str, int] = {}
-    for source in rules.read_tree(ROOT, "tilelab"):
-        package = source.inner.partition(".")[0] or "tilelab"
-        totals[package] = totals.get(package, 0) + source.text.count("\n")
-    with capsys.disabled():
-        parts = ", ".join(f"{name} {lines}" for name, lines in sorted(totals.items()))
-        print(f"\n  tilelab: {sum(totals.values())} of {LINE_BUDGET} lines ({parts})")
-    assert sum(totals.values()) <= LINE_BUDGET
+def test_line_budget() -> None:
+    """The library's size stays within its budget (`make test` prints it)."""
+    assert sum(rules.line_totals(ROOT).values()) <= LINE_BUDGET, rules.line_report(ROOT)
 
 
 def test_import_is_light() -> None:

@@ -24,11 +24,11 @@ from tilelab.commands.failures import message
 from tilelab.commands.kernels import last_kernel_of_file, look_up, to_kernel
 from tilelab.commands.progress import progress
 from tilelab.commands.run import DEVICES, device, run_script, script_path
-from tilelab.commands.simulate import summary
+from tilelab.commands.simulate import simulated, summary
 from tilelab.demo.run import demo
 from tilelab.errors import TileError
 from tilelab.runtime import doctor
-from tilelab.runtime.simulated import collect_reports
+from tilelab.runtime.reports import collect_reports
 from tilelab.target import TARGETS
 from tilelab.views import DEFAULT_KINDS, MAKERS, show
 
@@ -100,15 +100,16 @@ def _run(options: argparse.Namespace) -> int:
 def _simulate(options: argparse.Namespace) -> int:
     failed: BaseException | None = None
     path = script_path(options.script)
-    with collect_reports() as reports, device("sim", options.target):
+    with collect_reports() as heard, device("sim", options.target):
         try:
             run_script(path, options.args)
         except TileError as error:
             failed = error
+    reports = simulated(heard)
     print(summary(reports))
     if failed is not None:
         raise failed
-    return FAILED if any(f.level == "error" for r in reports for f in r.findings) else FINE
+    return FAILED if any(report.findings for report in reports) else FINE
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -153,9 +153,12 @@ class Call:
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def key(self) -> tuple[Hashable, ...]:
-        """The key of the compile-time part."""
-        extra = sorted((k, freeze(v)) for k, v in self.extra.items())
-        return (*(freeze(v) for v in self.static.values()), *extra)
+        """The key of the compile-time arguments."""
+        return tuple(freeze(v) for v in self.static.values())
+
+    def extra_key(self, known: Sequence[str] = ()) -> tuple[Hashable, ...]:
+        """The key of the keywords that neither a parameter nor a constant (`known`) takes."""
+        return tuple(sorted((k, freeze(v)) for k, v in self.extra.items() if k not in known))
 
 
 class JITImpl:
@@ -208,7 +211,7 @@ class JITImpl:
         if mode == "lazy":
             return self._lazy_program(args, kwargs)
         call = self._sort(args, kwargs)
-        return PrimFunc(self._trace(call, self._consts(call)), self.func)
+        return PrimFunc(self._trace(call, self._consts(call, self._learn(call, call.key()))), self.func)
 
     def par_compile(
         self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
@@ -279,7 +282,8 @@ class JITImpl:
         form = _call_form(args, kwargs)
         if form is not None and form in self._calls:
             return self._calls[form]
-        key = self._sort_lazy(args, kwargs).key()
+        call = self._sort_lazy(args, kwargs)
+        key = (call.key(), call.extra_key())
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = self.options.kernel(self._lazy_program(args, kwargs).function)
@@ -312,8 +316,7 @@ class JITImpl:
             learnt = self._learnt[key] = self.eager.learn(call.static)
         return learnt
 
-    def _consts(self, call: Call, key: Hashable | None = None) -> dict[str, int]:
-        learnt = self._learn(call, call.key() if key is None else key)
+    def _consts(self, call: Call, learnt: EagerSignature) -> dict[str, int]:
         return {m.name: const_value(m, call.runtime, call.extra) for m in learnt.matches}
 
     def _trace(self, call: Call, consts: Mapping[str, int]) -> Function:
@@ -321,8 +324,9 @@ class JITImpl:
 
     def _eager_kernel(self, call: Call) -> JITKernel:
         static = call.key()
-        consts = self._consts(call, static)
-        key = (static, tuple(consts.values()))
+        learnt = self._learn(call, static)
+        consts = self._consts(call, learnt)
+        key = (static, call.extra_key(learnt.names), tuple(consts.values()))
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = self.options.kernel(self._trace(call, consts))

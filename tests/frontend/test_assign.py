@@ -64,7 +64,7 @@ def test_variables() -> None:
     assert body_text(main) == """\
 v = alloc_var((1,), float32)
 v = 1.5
-let w: float32 = v
+w: float32 = v
 v = A[0]
 v = v + w
 A[1] = v

@@ -11,39 +11,31 @@ def T(name,f,n=300):
         r.append((time.perf_counter()-t)/n*1e6); torch.cuda.synchronize()
     print(name, round(sorted(r)[7],2), round(min(r),2))
 plan=L._plans[L._key(args)]; rec=next(iter(plan._records.values()))
-head,params=rec.launches[0]
-dev=plan._where
-T('nop',lambda:None)
-T('empty kw',lambda:torch.empty((1024,),dtype=torch.float32,device=dev))
-T('empty kw cuda str',lambda:torch.empty((1024,),dtype=torch.float32,device='cuda'))
-T('empty_like',lambda:torch.empty_like(a))
-T('new_empty',lambda:a.new_empty((1024,)))
-T('empty cpu',lambda:torch.empty((1024,),dtype=torch.float32))
-E=torch._C._dynamo.guards._empty_strided_cuda
-T('_empty_strided_cuda',lambda:E((1024,),(1,),torch.float32))
-keep=[torch.empty((1024,),device=dev) for _ in range(10)]
-def hold(L=[]):
-    L.append(E((1024,),(1,),torch.float32))
-    if len(L)>200: L.clear()
-T('hold',hold)
-drv=k.launcher._loaded[(0,True)].driver
-f=drv.launch; vp=ctypes.c_void_p; st=vp(0)
-T('cuLaunchKernel ctypes',lambda:f(*head,st,params,None))
-ab=ctypes.CDLL(None)['abs']
-T('ctypes nop 11 args',lambda:ab(*head,st,params,None))
-py=ctypes.PyDLL('libcuda.so.1')['cuLaunchKernel']
-T('cuLaunchKernel PyDLL',lambda:py(*head,st,params,None))
-cc=drv._library['cuCtxGetCurrent']; x=vp(); rx=ctypes.byref(x)
-T('cuCtxGetCurrent',lambda:cc(rx))
-T('a.add_(1)',lambda:a.add_(1))
-T('torch._foreach nop a.data_ptr',lambda:a.data_ptr())
-s2=torch.cuda.Stream(); s2v=vp(s2.cuda_stream)
-T('launch on side stream',lambda:f(*head,s2v,params,None))
+E=plan._empty
+for _ in range(2):
+    T('nop',lambda:None)
+    T('empty',lambda:E((1024,),(1,),torch.float32))
+    T('torch.empty',lambda:torch.empty((1024,),dtype=torch.float32,device='cuda'))
+    T('key',lambda:L._key(args))
+    T('launch',lambda:plan._launch(rec.launches))
+    T('ptr',lambda:a.data_ptr())
+    T('stream',lambda:plan._stream(0))
+    T('plan.run',lambda:plan.run(args)); T('L',lambda:L(args)); T('call',lambda:k(a,b)); T('a.add_',lambda:a.add_(1)); T('torch.add',lambda:torch.add(a,b))
+src='''
+def call(args, MISS=None):
+    a, b = args
+    plan = plans.get((a.dtype, a.shape, a.is_contiguous(), a.get_device(), b.dtype, b.shape, b.is_contiguous(), b.get_device()))
+    c = empty(shape0, strides0, dtype0)
+    key = (stream(0), a.data_ptr(), b.data_ptr(), c.data_ptr())
+    record = records.get(key)
+    for x, y, z in record.launches:
+        status = launch(x, y, z, None)
+        if status: again()
+    return c
+'''
+ns=dict(plans={(a.dtype, a.shape, a.is_contiguous(), a.get_device(), b.dtype, b.shape, b.is_contiguous(), b.get_device()):1},empty=E,shape0=(1024,),strides0=(1,),dtype0=torch.float32,stream=plan._stream,records=plan._records,launch=L._loaded[(0,True)].driver.launch)
+exec(src,ns); call=ns['call']
+for _ in range(400): k(a,b)
 try:
-    from cuda.bindings import driver as cd
-    import numpy as np
-    h=head[0].value; pv=params.value
-    T('cuda.bindings',lambda:cd.cuLaunchKernel(h,*head[1:],0,pv,0))
-except Exception as e: print(e)
-g=ctypes.CDLL('libcudart.so.13') if False else None
-T('plan.run',lambda:plan.run(args)); T('call',lambda:L(args))
+    T('generated',lambda:call(args))
+except Exception as e: print(repr(e))

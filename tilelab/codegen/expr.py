@@ -162,8 +162,8 @@ def _binary(e: Binary, ctx: Context) -> Piece:
 def _infix(e: Binary, op: str, ctx: Context) -> Piece:
     level = _LEVELS[op]
     exact = op in _ASSOCIATIVE and not e.dtype.is_float  # float sums keep their order
-    flat = exact and isinstance(e.b, Binary) and _SPELLING.get(e.b.op, e.b.op) == op
     a, b = _narrowed(e.a, e.b)
+    flat = exact and isinstance(b, Binary) and _SPELLING.get(b.op, b.op) == op
     # In `a * (b * c)` without parentheses, and in a shift, `a` meets no wide operand first.
     left = _operand(e.a if flat or op in ("<<", ">>") else a, ctx, level, op)
     right = _operand(b, ctx, level if flat else level + 1, op)

@@ -129,7 +129,7 @@ def folded(code: str, width: int) -> list[str]:
     return [*pieces, code]
 
 
-_BREAKS = {", ": 3, " = ": 3, "(": 2, " + ": 1, " && ": 1, " || ": 1, " ? ": 1, " : ": 1}
+_BREAKS = {", ": 4, " = ": 4, "(": 3, " && ": 2, " || ": 2, " ? ": 2, " : ": 2, " + ": 1}
 
 _TEMPLATE = 100  # never break a line there while anything else is left
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -58,6 +59,10 @@ class Parser(argparse.ArgumentParser):
         for word in message.replace(":", " ").split():
             if word.startswith("-"):
                 found += difflib.get_close_matches(word.split("=")[0], self.options(), 1, 0.5)
+        choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if choice is not None:
+            known = re.findall(r"[\w.-]+", choice[2])
+            found += difflib.get_close_matches(choice[1], known, 1)
         if found:
             return f"did you mean {' or '.join(dict.fromkeys(found))}?"
         return f"see {self.prog} --help"
@@ -104,7 +109,9 @@ def outputs_argument(text: str) -> list[int]:
     try:
         return [int(word) for word in text.split(",")]
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of positions like 2 or -1") from error
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no list of positions like 2 or -1"
+        ) from error
 
 
 def constants(words: Sequence[str], names: Mapping[str, Any]) -> dict[str, Any]:

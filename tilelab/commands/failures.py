@@ -8,6 +8,7 @@ from types import TracebackType
 
 from tilelab.errors import Loc, TileError, TileInternalError
 
+
 def message(error: BaseException, file: str = "") -> str:
     """The text to show for an error of the program in `file`.
 

@@ -43,7 +43,7 @@ def to_kernel(
         return JITKernel(function, out_idx=None if out_idx is None else list(out_idx),
                          target=target)  # fmt: skip
     if isinstance(value, JITImpl):
-        given = tensors if value.is_eager else ()
+        given = () if _is_factory(value.func) else tensors
         return _retarget(value.compile(*given, **constants), target, out_idx)
     if not inspect.isroutine(value):
         raise TileTypeError(
@@ -60,9 +60,7 @@ def to_kernel(
     return to_kernel(made, {}, target=target, out_idx=out_idx, name=name)
 
 
-def _retarget(
-    kernel: JITKernel, target: Target | None, out_idx: Sequence[int] | None
-) -> JITKernel:
+def _retarget(kernel: JITKernel, target: Target | None, out_idx: Sequence[int] | None) -> JITKernel:
     outputs = list(kernel.out_idx if out_idx is None else out_idx)
     if (target is None or target == kernel.target) and outputs == kernel.out_idx:
         return kernel

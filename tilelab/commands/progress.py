@@ -65,8 +65,8 @@ class NotebookLine:
 
         data = {"text/plain": text}
         if self._handle is None:
-            shown: Any = IPython.display.display  # pyright: ignore[reportUnknownMemberType]
-            self._handle = shown(data, raw=True, display_id=True)
+            module: Any = IPython.display
+            self._handle = module.display(data, raw=True, display_id=True)
         elif self._handle is not None:
             self._handle.update(data, raw=True)
 

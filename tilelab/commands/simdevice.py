@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from tilelab.errors import TileNotSupported
-from tilelab.runtime.simulated import collect_reports
+from tilelab.runtime.reports import collect_reports
 from tilelab.target import Target
 
 NOTICE = (
@@ -44,9 +44,11 @@ def _redirect(torch: Any) -> Any:
                 return args[0]
             if func == torch.Tensor.is_cuda.__get__:
                 return True
-            kwargs = {k: on_cpu(v) if k == "device" else v for k, v in (kwargs or {}).items()}
-            kwargs.pop("pin_memory", None)
-            return func(*map(on_cpu, args), **kwargs)
+            named: dict[str, Any] = dict(kwargs or {})
+            if "device" in named:
+                named["device"] = on_cpu(named["device"])
+            named.pop("pin_memory", None)  # needs a driver
+            return func(*map(on_cpu, args), **named)
 
     return KeepOnCpu()
 
@@ -137,33 +139,35 @@ def _no_graphs(*_: Any, **__: Any) -> Any:
     )  # fmt: skip
 
 
-def _nothing(*_: Any, **__: Any) -> None:
-    """For calls that wait, free or seed what the simulator has none of."""
+def _answer(value: Any) -> Callable[..., Any]:
+    """A function that gives `value` whatever it is called with."""
+    return lambda *_args, **_kwargs: value  # pyright: ignore[reportUnknownLambdaType]
 
 
-def _zero(*_: Any, **__: Any) -> int:
-    return 0
+def _here(*_: Any, **__: Any) -> contextlib.nullcontext[None]:
+    """For `with torch.cuda.device(0):` and `with torch.cuda.stream(s):`."""
+    return contextlib.nullcontext()
 
 
-def _stand_ins(target: Target, torch: Any) -> Mapping[str, Any]:
+def _stand_ins(target: Target) -> Mapping[str, Any]:
     """Attributes of torch.cuda, by name."""
-    stream = Stream()
+    memory = 80 << 30
     found: dict[str, Any] = {
-        "is_available": lambda: True, "is_initialized": lambda: True, "device_count": lambda: 1,
-        "is_bf16_supported": lambda *_: True, "current_device": _zero,
-        "get_device_name": lambda *_: _name(target),
-        "get_device_capability": lambda *_: target.capability,
-        "get_device_properties": lambda *_: _properties(target),
-        "current_stream": lambda *_: stream, "default_stream": lambda *_: stream,
-        "stream": lambda s=None: contextlib.nullcontext(s),
-        "device": lambda *_: contextlib.nullcontext(), "Event": Event, "Stream": Stream,
-        "CUDAGraph": _no_graphs, "graph": _no_graphs, "mem_get_info": lambda *_: (80 << 30,) * 2,
+        "get_device_name": _answer(_name(target)), "Event": Event, "Stream": Stream,
+        "get_device_capability": _answer(target.capability), "device": _here, "stream": _here,
+        "get_device_properties": _answer(_properties(target)), "device_count": _answer(1),
+        "CUDAGraph": _no_graphs, "graph": _no_graphs, "mem_get_info": _answer((memory, memory)),
     }  # fmt: skip
-    quiet = "synchronize empty_cache init set_device reset_peak_memory_stats ipc_collect"
-    found |= dict.fromkeys(quiet.split(), _nothing)
-    found |= dict.fromkeys(("manual_seed", "manual_seed_all", "seed", "seed_all"), _nothing)
-    counts = "memory_allocated max_memory_allocated memory_reserved max_memory_reserved"
-    return found | dict.fromkeys(counts.split(), _zero)
+    groups = {
+        True: "is_available is_initialized is_bf16_supported",
+        None: "synchronize empty_cache init set_device reset_peak_memory_stats ipc_collect "
+        "manual_seed manual_seed_all seed seed_all",
+        0: "current_device memory_allocated max_memory_allocated memory_reserved "
+        "max_memory_reserved",
+    }
+    for value, names in groups.items():
+        found |= dict.fromkeys(names.split(), _answer(value))
+    return found | dict.fromkeys(("current_stream", "default_stream"), _answer(Stream()))
 
 
 @contextlib.contextmanager
@@ -197,21 +201,25 @@ def simulated_device(target: Target) -> Generator[None]:
 
     Tells so once on the error stream.
     """
-    import torch
+    import torch as loaded
 
+    torch: Any = loaded
     sys.stderr.write(NOTICE)
     by_device = {name: _by_device(getattr(torch, name)) for name in ("set_default_device",)}
     with contextlib.ExitStack() as stack:
         Event.reports = stack.enter_context(collect_reports())
-        stack.enter_context(_replaced(torch.cuda, _stand_ins(target, torch)))
+        stack.enter_context(_replaced(torch.cuda, _stand_ins(target)))
         stack.enter_context(_replaced(torch, by_device | {"Generator": _generator(torch)}))
         stack.enter_context(_redirect(torch))
         yield
 
 
 def _generator(torch: Any) -> Any:
-    class Generator(torch.Generator):
+    """torch.Generator, made on the CPU whatever device is asked for."""
+    original = torch.Generator
+
+    class Generator(original):
         def __new__(cls, device: Any = "cpu") -> Any:
-            return super().__new__(cls, device=on_cpu(device))
+            return original.__new__(cls, device=on_cpu(device))
 
     return Generator

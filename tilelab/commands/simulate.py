@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilelab.runtime.reports import Timed
 from tilelab.sim import SimReport
 from tilelab.views.table import plural
+
+
+def simulated(reports: Sequence[Timed]) -> list[SimReport]:
+    """The reports of the simulator among those that were heard."""
+    return [report for report in reports if isinstance(report, SimReport)]
 
 
 def summary(reports: Sequence[SimReport]) -> str:

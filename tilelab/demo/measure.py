@@ -14,7 +14,7 @@ from tilelab.ir import Scope, walk
 from tilelab.kernel import JITKernel
 from tilelab.profiler import do_bench
 from tilelab.runtime import driver
-from tilelab.runtime.simulated import collect_reports
+from tilelab.runtime.reports import collect_reports
 from tilelab.thread.nodes import Invoke
 
 TOLERANCE = 2e-3  # of the norm; half-precision results of float32 sums reach about 2e-4

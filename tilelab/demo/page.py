@@ -48,7 +48,8 @@ def page(head: Sequence[str], rows: Sequence[Sequence[str]], sections: Sequence[
         '<meta name="color-scheme" content="light dark">'
         f"<title>tilelab demo</title><style>{style}</style></head>\n<body>"
         f'<header><h1>tilelab demo</h1><p>{INTRO}</p><nav aria-label="targets">{links}</nav>'
-        f"</header>\n<main>{_table(head, rows)}{body}</main>\n<script>{script}</script></body></html>\n"
+        f"</header>\n<main>{_table(head, rows)}{body}</main>\n"
+        f"<script>{script}</script></body></html>\n"
     )
 
 
@@ -103,6 +104,5 @@ def _line(line: Line, side: str, prefix: str, partners: Sequence[str]) -> str:
     said = f"lines {', '.join(p[2:] for p in partners)} on the other side"
     linked = f' data-to="{ids}" tabindex="0" title="{said}"' if partners else ""
     text = escape(line.text, quote=False) or " "
-    return (
-        f'<li id="{prefix}-{side}{line.number}" value="{line.number}"{linked}><code>{text}</code></li>'
-    )
+    ident = f"{prefix}-{side}{line.number}"
+    return f'<li id="{ident}" value="{line.number}"{linked}><code>{text}</code></li>'

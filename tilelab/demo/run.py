@@ -76,7 +76,7 @@ def _rows(columns: list[Column]) -> list[list[str]]:
         row("CUDA lines", [str(f.cuda_lines) for f in facts_]),
     ]
     rows += [row(kind, [str(f.instructions[kind]) for f in facts_]) for kind in COUNTED]
-    return rows + [
+    rows += [
         row("mbarriers", [str(f.mbarriers) for f in facts_]),
         row("threads a block", [str(f.threads) for f in facts_]),
         row("dynamic shared memory", [bytes_text(f.dynamic_bytes) for f in facts_]),
@@ -87,6 +87,7 @@ def _rows(columns: list[Column]) -> list[list[str]]:
         row("time", [o.time_text() for o in outcomes]),
         row("ran on", [o.where for o in outcomes]),
     ]
+    return rows
 
 
 def _known(value: int | None) -> str:

@@ -25,7 +25,7 @@ _CACHE_SIZE = 256
 
 def plain_function(value: object, what: str) -> FunctionType:
     """`value` as a plain Python function. TileTypeError (TL1451) for anything else."""
-    fn = inspect.unwrap(value) if callable(value) else value
+    fn: object = inspect.unwrap(value) if isinstance(value, FunctionType) else value
     if not isinstance(fn, FunctionType) or fn.__name__ == "<lambda>":
         raise TileTypeError(
             f"{what} is applied to {value!r}, which is no function with a def",
@@ -81,7 +81,9 @@ def _rewrite(source: FunctionSource, original: CodeType, annotated: frozenset[st
     outer = ast.parse(f"def {_OUTER}({free}): pass")
     definition = outer.body[0]
     assert isinstance(definition, ast.FunctionDef)
-    definition.body = [node]
+    # The function's own name means what it meant: a global, or a cell of the function around it.
+    is_global = node.name not in original.co_freevars
+    definition.body = [*([ast.Global([node.name])] if is_global else []), node]
     ast.fix_missing_locations(outer)
     module = compile(outer, source.file, "exec", source.flags, dont_inherit=True)
     return _nested(_nested(module, _OUTER), node.name)

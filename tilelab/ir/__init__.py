@@ -37,6 +37,6 @@ __all__ = [
     "Alloc", "Binary", "Break", "Buffer", "Call", "Cast", "Const", "Continue", "Expr", "For",
     "Function", "If", "Kernel", "Let", "Load", "LoopKind", "Node", "ParallelFor", "Region",
     "ScalarBuffer", "ScalarParam", "Scope", "Select", "Seq", "Stmt", "Store", "TensorParam",
-    "Unary", "Var", "While", "as_bool", "as_expr", "binary", "call", "cast", "ceildiv", "children", "const_int",
-    "is_scalar", "map_children", "select", "unary", "walk",
+    "Unary", "Var", "While", "as_bool", "as_expr", "binary", "call", "cast", "ceildiv",
+    "children", "const_int", "is_scalar", "map_children", "select", "unary", "walk",
 ]  # fmt: skip

@@ -23,23 +23,43 @@ from tilelab.ir.simplify import fold_binary, fold_minmax
 
 
 def is_scalar(value: object) -> bool:
+    """Whether `as_expr` takes `value` for a number: operators answer NotImplemented otherwise."""
     return isinstance(value, Expr | int | float) or hasattr(value, "__expr__")
 
 
+def _from_bool(value: bool, like: DType | None) -> Expr:
+    return Const(value, like if like is not None and not like.is_float else BOOL)
+
+
+def _from_int(value: int, like: DType | None) -> Expr:
+    if like is None or like.is_bool:
+        like = INT32 if -(1 << 31) <= value < 1 << 31 else INT64
+    return Const(float(value) if like.is_float else value, like)
+
+
+def _from_float(value: float, like: DType | None) -> Expr:
+    return Const(value, like if like is not None and like.is_float else FLOAT32)
+
+
+_LITERALS: dict[type, Callable[[Any, DType | None], Expr]] = {
+    bool: _from_bool,
+    int: _from_int,
+    float: _from_float,
+}
+
+
 def as_expr(value: Any, like: DType | None = None) -> Expr:
-    """`value` as an expression; a Python number takes the type `like` where it can."""
+    """`value` as an expression; a Python number takes the type `like` where it can.
+
+    Raises TileTypeError (TL1103) for what is no number, kernel variable or element.
+    """
     if isinstance(value, Expr):
         return value
-    if hasattr(value, "__expr__"):  # a one-element buffer used as a scalar, a dtype-like wrapper
+    literal = next((_LITERALS[k] for k in type(value).__mro__ if k in _LITERALS), None)
+    if literal is not None:
+        return literal(value, like)
+    if hasattr(value, "__expr__"):  # a one-element buffer used as a scalar
         return value.__expr__()
-    if isinstance(value, bool):
-        return Const(value, like if like is not None and not like.is_float else BOOL)
-    if isinstance(value, int):
-        if like is None or like.is_bool:
-            like = INT32 if -(1 << 31) <= value < 1 << 31 else INT64
-        return Const(float(value) if like.is_float else value, like)
-    if isinstance(value, float):
-        return Const(value, like if like is not None and like.is_float else FLOAT32)
     if hasattr(value, "item"):
         return as_expr(value.item(), like)
     raise TileTypeError(

@@ -128,7 +128,10 @@ def rebuild(form: Linear, dtype: DType) -> Expr:
     """The expression of a linear form, terms in the order they were met, constant last."""
     terms, constant = form
     total: Expr | None = None
-    for term, coefficient in sorted(terms.values(), key=lambda tc: tc[1] < 0):
+    ordered = sorted(terms.values(), key=lambda tc: tc[1] < 0)
+    if constant > 0 and ordered and ordered[0][1] < 0:
+        total, constant = Const(constant, dtype), 0  # 8 - i instead of i * -1 + 8
+    for term, coefficient in ordered:
         if total is not None and coefficient < 0:
             total = Binary("-", total, _scaled(term, -coefficient, dtype), dtype)
             continue

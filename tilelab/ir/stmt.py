@@ -76,6 +76,8 @@ class If(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class While(Stmt):
+    """Repeat while the condition holds; it is evaluated before every iteration."""
+
     cond: Expr
     body: Seq
 

@@ -124,12 +124,12 @@ class Magics:
         text = f"# %%{CELL} {line}\n{cell}"
         file = shell.compile.cache(text, shell.execution_count, raw_code=text)
         tree = ast.parse(text, file)
-        body, last = list(tree.body), None
-        if body and isinstance(body[-1], ast.Expr):
-            last = ast.Expression(body.pop().value)
+        final = tree.body[-1] if tree.body else None
+        body = tree.body[:-1] if isinstance(final, ast.Expr) else tree.body
         exec(compile(ast.Module(body, []), file, "exec"), shell.user_ns)
-        if last is not None:
-            shell.displayhook(eval(compile(last, file, "eval"), shell.user_ns))
+        if isinstance(final, ast.Expr):
+            last = compile(ast.Expression(final.value), file, "eval")
+            shell.displayhook(eval(last, shell.user_ns))
         return tree
 
     def _run(self, kernel: JITKernel, variable: str, given: list[str]) -> None:

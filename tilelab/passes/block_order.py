@@ -25,13 +25,16 @@ def block_order(kernel: Kernel, names: Callable[[str], str]) -> tuple[list[Stmt]
         return [], kernel.block_vars
     panel, order = int(hint[0]), str(hint[1])
     bx, by = kernel.block_vars[:2]
+    height = const_int(kernel.grid[1] if order == "row" else kernel.grid[0])
+    if height is not None and height <= panel:
+        return [], kernel.block_vars  # one panel holds every tile: the plain order is as good
     raw_x, raw_y = (_raw(v, names) for v in (bx, by))
     columns, rows = (bx, by) if order == "row" else (by, bx)
     extents = {id(bx): kernel.grid[0], id(by): kernel.grid[1]}
     count_rows, count_columns = extents[id(rows)], extents[id(columns)]
     linear = Var(names("block"), lo=0, hi=_last(kernel.grid[0] * kernel.grid[1]))
     group = Var(names("panel"), lo=0)
-    height = Var(names("panel_rows"), lo=1, hi=panel)
+    tall = Var(names("panel_rows"), lo=1, hi=panel)
     per_panel = count_columns * panel
     inside = linear % per_panel
     left = as_expr(count_rows) - group * panel
@@ -39,9 +42,9 @@ def block_order(kernel: Kernel, names: Callable[[str], str]) -> tuple[list[Stmt]
     lets: list[Stmt] = [
         Let(linear, raw_x + raw_y * kernel.grid[0], loc=loc),
         Let(group, linear // per_panel, loc=loc),
-        Let(height, call("min", as_expr(panel), left), loc=loc),
-        Let(rows, group * panel + inside % height, loc=loc),
-        Let(columns, inside // height, loc=loc),
+        Let(tall, call("min", as_expr(panel), left), loc=loc),
+        Let(rows, group * panel + inside % tall, loc=loc),
+        Let(columns, inside // tall, loc=loc),
     ]
     return lets, (raw_x, raw_y, *kernel.block_vars[2:])
 

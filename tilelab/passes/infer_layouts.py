@@ -56,17 +56,12 @@ def worker_threads(kernel: Kernel) -> int:
 def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     threads = worker_threads(kernel)
     lower = planning_context(ctx, threads)
-    facts: list[Fact] = []
-    buffers: dict[int, Buffer] = {}
-    for node in walk(kernel):
-        if isinstance(node, TileOp):
-            facts.extend(node.layout_rule(lower))
-        elif isinstance(node, ParallelFor):
-            facts.append(_loop_fact(node))
-        elif isinstance(node, Alloc):
-            buffers[id(node.buffer)] = node.buffer
+    nodes = list(walk(kernel))
+    facts: list[Fact] = [f for n in nodes if isinstance(n, TileOp) for f in n.layout_rule(lower)]
+    facts += [_loop_fact(n) for n in nodes if isinstance(n, ParallelFor)]
+    buffers = [n.buffer for n in nodes if isinstance(n, Alloc)]
     solution = solve(facts, threads)
-    for buffer in unassigned(list(buffers.values()), solution):
+    for buffer in unassigned(buffers, solution):
         spread = Fragment.blocked(buffer.static_shape, threads)
         solution.buffers[id(buffer)] = (buffer, spread, "nothing constrains it: spread evenly")
     return _apply(kernel, solution, ctx)

@@ -174,7 +174,9 @@ class Syncer:
         return out
 
     def nested(self, s: Seq, state: Pending) -> list[Stmt]:
-        return [self.seq(s, state)]
+        """What one op became: a barrier that it needs goes before the whole of it."""
+        out = self._barrier_for(self.accesses(s), state, s)
+        return [*out, self.seq(s, state)]
 
     def branch(self, s: If, state: Pending) -> list[Stmt]:
         """Barriers needed inside a branch stand before it: threads may not take it together."""

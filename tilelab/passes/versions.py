@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tilelab.ir import Buffer, Expr, Load, Node, Region, Seq, Stmt, Store, Var
 from tilelab.ir.rewrite import rewrite
@@ -24,16 +25,12 @@ def in_slot(
     by_var = {id(v): e for v, e in (variables or {}).items()}
 
     def visit(n: Node) -> Node | None:
-        if id(n) in by_var:
-            return by_var[id(n)]
-        if isinstance(n, Region) and id(n.buffer) in buffers:
-            return _region(n, buffers[id(n.buffer)], slot, again)
-        if isinstance(n, Load) and id(n.buffer) in buffers:
-            return Load(buffers[id(n.buffer)], (slot, *(again(i) for i in n.indices)))
-        if isinstance(n, Store) and id(n.buffer) in buffers:
-            indices = (slot, *(again(i) for i in n.indices))
-            return Store(buffers[id(n.buffer)], indices, again(n.value), loc=n.loc)
-        return None
+        found = by_var.get(id(n))
+        if found is not None:
+            return found
+        rule = _ACCESSES.get(type(n))
+        slots = None if rule is None else buffers.get(id(n.buffer))  # type: ignore[attr-defined]
+        return None if rule is None or slots is None else rule(n, slots, slot, again)
 
     def again(n: Expr) -> Expr:
         return rewrite(n, visit)
@@ -41,11 +38,30 @@ def in_slot(
     return tuple(rewrite(s, visit) for s in body)
 
 
-def _region(region: Region, buffer: Buffer, slot: Expr, again: Callable[[Expr], Expr]) -> Region:
+Again = Callable[[Expr], Expr]
+
+
+def _load(load: Load, slots: Buffer, slot: Expr, again: Again) -> Load:
+    return Load(slots, (slot, *(again(i) for i in load.indices)))
+
+
+def _store(store: Store, slots: Buffer, slot: Expr, again: Again) -> Store:
+    indices = (slot, *(again(i) for i in store.indices))
+    return Store(slots, indices, again(store.value), loc=store.loc)
+
+
+def _region(region: Region, slots: Buffer, slot: Expr, again: Again) -> Region:
     """The region in its slot; `again` applies the same replacement to the indices."""
     starts = tuple(again(s) for s in region.starts)
     axes = tuple(a + 1 for a in region.tile_axes)
-    return Region(buffer, (slot, *starts), (1, *region.extents), axes)
+    return Region(slots, (slot, *starts), (1, *region.extents), axes)
+
+
+_ACCESSES: dict[type[Node], Callable[[Any, Buffer, Expr, Again], Node]] = {
+    Region: _region,
+    Load: _load,
+    Store: _store,
+}
 
 
 def sequence(body: Sequence[Stmt], like: Stmt) -> Seq:

@@ -74,7 +74,7 @@ class Driver:
         self._lock = threading.Lock()
         # Without argtypes ctypes passes Python ints as C ints and c_void_p objects as they
         # are, which takes half the time; every pointer below is therefore a c_void_p.
-        self.launch: Callable[..., int] = library["cuLaunchKernel"]
+        self.launch: Callable[..., int] = library["cuLaunchKernelEx"]
 
     def check(self, name: str, *arguments: Any, about: str = "") -> None:
         """Call an entry point; TileRuntimeError (TL1631) with the driver's words on failure."""

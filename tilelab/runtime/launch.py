@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from tilelab.errors import TileInternalError, TileValueError
-from tilelab.ir import TensorParam
+from tilelab.ir import ScalarParam, TensorParam
 from tilelab.runtime import driver as cuda
 from tilelab.runtime.arguments import Binding, Signature, misaligned
-from tilelab.runtime.module import LoadedVariant, Packed, Place, Variant, launcher_of
+from tilelab.runtime.module import (
+    Launch,
+    LoadedVariant,
+    Packed,
+    Place,
+    Variant,
+    launcher_of,
+)
 from tilelab.runtime.tensors import TensorFacts, facts_of, torch_dtype
 
 MISS: Any = object()
@@ -35,9 +43,9 @@ class Launcher:
         self._build = build
         self._loaded: dict[tuple[int, bool], LoadedVariant] = {}
         self._plans: dict[Any, _Plan] = {}
-        params = [signature.params[i] for i in signature.inputs]
-        self._is_tensor = tuple(isinstance(p, TensorParam) for p in params)
-        self._all_tensors = bool(params) and all(self._is_tensor)
+        self._keys = tuple(_key_maker(signature.params[i]) for i in signature.inputs)
+        self._plain = bool(self._keys) and all(key is _contiguous_key for key in self._keys)
+        self._any_tensor = any(key is not _scalar_key for key in self._keys)
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """Run a call whose signature was seen before; MISS otherwise."""
@@ -52,20 +60,17 @@ class Launcher:
         args = [binding.values[i] for i in self._signature.inputs]
         plan = _Plan(self, self._signature, binding, device)
         result = plan.run(args)
-        if any(self._is_tensor):  # without a tensor the device could be another one next time
+        if self._any_tensor:  # without a tensor the device could be another one next time
             self._plans[self._key(args)] = plan
         return result
 
     def _key(self, args: Sequence[Any]) -> Any:
-        if self._all_tensors:
-            return tuple([(a.dtype, a.shape, a.stride(), a.get_device()) for a in args])
-        return tuple(
-            [
-                (a.dtype, a.shape, a.stride(), a.get_device()) if tensor else _scalar_key(a)
-                for a, tensor in zip(args, self._is_tensor, strict=False)
-            ]
-            + [len(args)]
-        )
+        """What of the arguments decides everything but addresses. A contiguous tensor needs no
+        strides here, and others are new each time unless the parameter declares strides."""
+        if self._plain:
+            return tuple([(a.dtype, a.shape, a.is_contiguous(), a.get_device()) for a in args])
+        parts = [key(a) for key, a in zip(self._keys, args, strict=False)]
+        return (len(args), *parts)
 
     def loaded(self, device: int, aligned: bool) -> LoadedVariant:
         """The program on a device, built and loaded at first use."""
@@ -76,6 +81,20 @@ class Launcher:
             found = LoadedVariant(cuda.require(), device, variant, self._signature)
             found = self._loaded.setdefault(key, found)
         return found
+
+
+def _contiguous_key(a: Any) -> Any:
+    return (a.dtype, a.shape, a.is_contiguous(), a.get_device())
+
+
+def _strided_key(a: Any) -> Any:
+    return (a.dtype, a.shape, a.stride(), a.get_device())
+
+
+def _key_maker(param: TensorParam | ScalarParam) -> Callable[[Any], Any]:
+    if isinstance(param, ScalarParam):
+        return _scalar_key
+    return _contiguous_key if param.buffer.strides is None else _strided_key
 
 
 def _scalar_key(value: Any) -> Any:
@@ -105,14 +124,13 @@ class _Plan:
             if isinstance(signature.params[position], TensorParam)
         )
         self._slots = tuple(slot for slot, _ in self._inputs)
-        self._where = torch.device("cuda", device)
-        self._empty = torch.empty
+        self._empty = _allocator(device)
         self._outputs = tuple(self._output(position) for position in signature.outputs)
         self._stream: Callable[[int], int] = torch._C._cuda_getCurrentRawStream  # pyright: ignore
         self._records: dict[tuple[int, ...], _Record] = {}
         self._launch = launcher_of(cuda.require(), device)
 
-    def _output(self, position: int) -> tuple[tuple[int, ...], Any]:
+    def _output(self, position: int) -> tuple[tuple[int, ...], tuple[int, ...], Any]:
         param = self._signature.params[position]
         assert isinstance(param, TensorParam)
         if param.buffer.strides is not None:
@@ -122,25 +140,26 @@ class _Plan:
                 code="TL1621", hint="pass it as an argument instead of naming it in out_idx",
             )  # fmt: skip
         shape = self._signature.shape_of(position, self._numbers)
-        return shape, torch_dtype(param.buffer.dtype)
+        return shape, row_major(shape), torch_dtype(param.buffer.dtype)
 
     def run(self, args: Sequence[Any]) -> Any:
         """Allocate the outputs, launch on torch's current stream, return the outputs."""
-        empty, where = self._empty, self._where
-        outputs = [empty(shape, dtype=dtype, device=where) for shape, dtype in self._outputs]
-        addresses = [args[i].data_ptr() for i in self._slots]
-        pointers = tuple(addresses + [t.data_ptr() for t in outputs])
-        record = self._records.get(pointers)
+        empty = self._empty
+        outputs = [empty(shape, strides, dtype) for shape, strides, dtype in self._outputs]
+        addresses = [self._stream(self._device)]
+        addresses += [args[i].data_ptr() for i in self._slots]
+        addresses += [t.data_ptr() for t in outputs]
+        key = tuple(addresses)
+        record = self._records.get(key)
         if record is None:
-            record = self._new_record(args, outputs, pointers)
-        launches = record.launches if record.launches is not None else self._with_space(record)
-        self._launch(launches, self._stream(self._device))
-        if not outputs:
-            return None
-        return outputs[0] if len(outputs) == 1 else outputs
+            record = self._new_record(args, outputs, key)
+        self._launch(record.launches or self._with_space(record))
+        if len(outputs) == 1:
+            return outputs[0]
+        return outputs or None
 
     def _new_record(
-        self, args: Sequence[Any], outputs: Sequence[Any], pointers: tuple[int, ...]
+        self, args: Sequence[Any], outputs: Sequence[Any], key: tuple[int, ...]
     ) -> _Record:
         tensors = {position: args[slot] for slot, position in self._inputs}
         tensors.update(zip(self._signature.outputs, outputs, strict=True))
@@ -152,13 +171,13 @@ class _Plan:
             )
             for p, fact in facts.items()
         }
-        record = _Record(loaded, places)
+        record = _Record(loaded, places, key[0])
         if not loaded.workspaces:
-            record.keep = loaded.pack(places, self._numbers)
+            record.keep = loaded.pack(places, self._numbers, key[0])
             record.launches = record.keep.launches
         if len(self._records) >= _MOST_RECORDS:
             self._records = {}
-        self._records[pointers] = record
+        self._records[key] = record
         return record
 
     def _param(self, position: int) -> TensorParam:
@@ -193,9 +212,9 @@ class _Plan:
     def _with_space(self, record: _Record) -> Sequence[Any]:
         """Launches with workspaces made anew; the allocator keeps their memory until the stream
         has passed the launch."""
+        shapes = [(b, shape(*self._numbers)) for b, shape in record.loaded.workspaces]
         spaces = [
-            self._empty(shape(*self._numbers), dtype=torch_dtype(b.dtype), device=self._where)
-            for b, shape in record.loaded.workspaces
+            self._empty(shape, row_major(shape), torch_dtype(b.dtype)) for b, shape in shapes
         ]
         key = tuple(t.data_ptr() for t in spaces)
         packed = record.with_space.get(key)
@@ -204,17 +223,49 @@ class _Plan:
             for (b, _), tensor in zip(record.loaded.workspaces, spaces, strict=True):
                 fact = facts_of(tensor)
                 places[b.root.name] = Place(fact.pointer, fact.shape, fact.strides)
-            packed = record.loaded.pack(places, self._numbers)
+            packed = record.loaded.pack(places, self._numbers, record.stream)
             record.with_space[key] = packed
         return packed.launches
 
 
 class _Record:
-    """The packed launches for one set of addresses."""
+    """The packed launches for one stream and set of addresses."""
 
-    def __init__(self, loaded: LoadedVariant, places: dict[str, Place]) -> None:
+    def __init__(self, loaded: LoadedVariant, places: dict[str, Place], stream: int) -> None:
         self.loaded = loaded
         self.places = places
-        self.launches: tuple[Any, ...] | None = None
+        self.stream = stream
+        self.launches: tuple[Launch, ...] = ()
         self.keep: Packed | None = None
         self.with_space: dict[tuple[int, ...], Packed] = {}
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides of a contiguous tensor, in elements."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.insert(0, step)
+        step *= max(extent, 1)
+    return tuple(strides)
+
+
+Allocate = Callable[[tuple[int, ...], tuple[int, ...], Any], Any]
+"""(shape, strides, torch dtype) -> an uninitialised tensor."""
+
+
+@lru_cache(maxsize=16)
+def _allocator(device: int) -> Allocate:
+    """How outputs are allocated on a GPU. torch's own compiled code has a call that skips the
+    dispatcher (a third of the time of torch.empty); it allocates on the current device, so it is
+    taken only where there is no other."""
+    import torch
+
+    guards: Any = getattr(torch._C, "_dynamo", None)
+    quick = getattr(getattr(guards, "guards", None), "_empty_strided_cuda", None)
+    if quick is not None and torch.cuda.device_count() == 1:
+        return quick
+    where = torch.device("cuda", device)
+    return lambda shape, strides, dtype: torch.empty_strided(
+        shape, strides, dtype=dtype, device=where
+    )

@@ -24,8 +24,21 @@ from tilelab.thread.nodes import Program, TensorMap, ThreadKernel
 Numbers = Sequence[Any]
 """Values of a signature's variables: dynamic sizes, then scalar parameters."""
 
-Launch = tuple[tuple[Any, ...], ctypes.c_void_p]
-"""Arguments of cuLaunchKernel up to the bytes of shared memory; the parameters' address."""
+Launch = tuple[ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+"""The first three arguments of cuLaunchKernelEx: configuration, function, parameters."""
+
+
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig of cuda.h. One call with a prepared configuration passes 4 arguments where
+    cuLaunchKernel takes 11, and ctypes spends most of its time on converting arguments."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint) for name in
+          ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_bytes")),
+        ("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p),
+        ("num_attributes", ctypes.c_uint),
+    )  # fmt: skip
+
 
 Places = Mapping[str, "Place"]
 """Name of a tensor parameter or workspace -> where it is in this call."""
@@ -87,7 +100,7 @@ class LoadedKernel:
         return int(x), int(y), int(z)
 
     def pack(
-        self, driver: Driver, places: Places, numbers: Numbers
+        self, driver: Driver, places: Places, numbers: Numbers, stream: int
     ) -> tuple[Launch | None, Any]:
         """The launch for these tensors, and the memory that it points to. None for a grid
         without blocks: there is nothing to do, and CUDA would refuse it."""
@@ -104,8 +117,9 @@ class LoadedKernel:
         array = (ctypes.c_void_p * max(len(addresses), 1))(*addresses)
         pointer = ctypes.c_void_p(ctypes.addressof(array))
         size = self.kernel.dynamic_bytes
-        head = (self._handle, *grid, *self._block, size)
-        return (head, pointer), (array, slots, encoded)
+        config = LaunchConfig(*grid, *self._block, size, stream, None, 0)
+        where = ctypes.c_void_p(ctypes.addressof(config))
+        return (where, self._handle, pointer), (config, array, slots, encoded)
 
     @staticmethod
     def _pointer(buffer: Buffer, places: Places) -> bytes:
@@ -145,35 +159,33 @@ class LoadedVariant:
             (b, function_of(b.shape, signature.variables)) for b in program.workspaces
         )
 
-    def pack(self, places: Places, numbers: Numbers) -> Packed:
+    def pack(self, places: Places, numbers: Numbers, stream: int) -> Packed:
         """The launches of a call, in order; empty grids are left out."""
-        pairs = [k.pack(self.driver, places, numbers) for k in self.kernels]
+        pairs = [k.pack(self.driver, places, numbers, stream) for k in self.kernels]
         done = [(launch, keep) for launch, keep in pairs if launch is not None]
         return Packed(tuple(launch for launch, _ in done), tuple(keep for _, keep in done))
 
 
-def launcher_of(driver: Driver, device: int) -> Callable[[Sequence[Launch], int], None]:
-    """A function (launches, stream) that starts kernels on `device`."""
-    launch, pointer = driver.launch, ctypes.c_void_p
-    several = driver.device_count > 1
+def launcher_of(driver: Driver, device: int) -> Callable[[Sequence[Launch]], None]:
+    """A function that starts packed launches on `device`."""
+    launch = driver.launch
 
-    def run(launches: Sequence[Launch], stream: int) -> None:
-        handle = pointer(stream)
-        for head, params in launches:
-            status = launch(*head, handle, params, None)
+    def run(launches: Sequence[Launch]) -> None:
+        for config, function, params in launches:
+            status = launch(config, function, params, None)
             if status:
-                again(status, head, handle, params)
+                again(status, config, function, params)
 
-    def again(status: int, head: tuple[Any, ...], handle: Any, params: Any) -> None:
+    def again(status: int, *arguments: ctypes.c_void_p) -> None:
         """A thread that has not touched CUDA yet has no context: give it one and retry."""
         if driver.wants_context(status):
             driver.make_current(device)
-            status = launch(*head, handle, params, None)
+            status = launch(*arguments, None)
         if status:
             raise driver.failure(status, "launching the kernel")
 
-    def run_on_device(launches: Sequence[Launch], stream: int) -> None:
+    def run_on_device(launches: Sequence[Launch]) -> None:
         with driver.current(device):
-            run(launches, stream)
+            run(launches)
 
-    return run_on_device if several else run
+    return run_on_device if driver.device_count > 1 else run

@@ -66,7 +66,7 @@ class KernelCounters:
     kernel: str
     lines: dict[Loc | None, LineCounters] = field(default_factory=dict[Loc | None, LineCounters])
     _by_id: dict[int, LineCounters] = field(default_factory=dict[int, LineCounters])
-    _sampled: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    _sampled: dict[Any, int] = field(default_factory=lambda: defaultdict(int))
 
     def line(self, loc: Loc | None) -> LineCounters:
         """The counters of a line; made on first use."""
@@ -85,10 +85,10 @@ class KernelCounters:
             total.add(line)
         return total
 
-    def due(self, statement: Any) -> bool:
-        """Whether this execution of a statement is one of those that are sampled."""
-        seen = self._sampled[id(statement)]
-        self._sampled[id(statement)] = seen + 1
+    def due(self, what: Any) -> bool:
+        """Whether this execution of `what` (a statement and an access) is to be sampled."""
+        seen = self._sampled[what]
+        self._sampled[what] = seen + 1
         return seen < SAMPLES
 
     def sample_shared(self, loc: Loc | None, addresses: Array, width: int, active: Any) -> None:

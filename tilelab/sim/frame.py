@@ -101,6 +101,12 @@ class Frame:
         other.env.set(var, values.reshape(-1, *(1,) * (len(self.loops) + 2)))
         return other
 
+    def looped_axis(self, count: int) -> Frame:
+        """With one more axis of `count` iterations, without a variable."""
+        other = self._copy()
+        other.loops = (count, *self.loops)
+        return other
+
     def narrowed(self, rows: Array | None, lanes: Array | None, group_size: int) -> Frame:
         """Only some blocks and lanes (boolean selections over this frame's; None: all)."""
         narrow = _slicer(rows, lanes, len(self.rows), len(self.lanes))

@@ -38,6 +38,10 @@ class SharedMemory:
         slot = self._slots[buffer]
         return slot.offset + (self.dynamic_base if slot.dynamic else 0)
 
+    def end(self, buffer: Buffer) -> int:
+        """Byte address after a buffer's last byte."""
+        return self.base(buffer) + self._slots[buffer].num_bytes
+
     def address(self, buffer: Buffer, indices: tuple[Value, ...]) -> Value:
         """Byte address of an element, for in-range indices."""
         if buffer.layout is not None:

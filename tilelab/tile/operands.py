@@ -29,12 +29,10 @@ def as_region(value: Any, what: str, tile_shape: tuple[Extent, ...] | None = Non
     Raises TileTypeError (TL1501) naming the argument when it is no buffer, slice or element, or
     when a base point stands where no tile gives it a shape.
     """
-    if isinstance(value, Region):
-        return value
-    if isinstance(value, Buffer):
-        return whole(value)
     if isinstance(value, Load):
         return _base_point(value, what, tile_shape)
+    if isinstance(value, Region | Buffer):
+        return value if isinstance(value, Region) else whole(value)
     raise TileTypeError(
         f"{what} is {value!r}, a {type(value).__name__}",
         code="TL1501",

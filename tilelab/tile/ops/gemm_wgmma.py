@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilelab.errors import Loc
-from tilelab.ir import Expr, LoopKind, Region, Stmt, as_expr, const_int
+from tilelab.ir import Expr, LoopKind, Region, Seq, Stmt, as_expr
 from tilelab.layout import SharedLayout
 from tilelab.thread.intrinsics.wgmma import (
     WARPGROUP_ARRIVE,
@@ -49,14 +49,16 @@ def wgmma_tile(ctx: LowerContext, op: Gemm, plan: GemmPlan) -> list[Stmt]:
     inner = loop(kk, plan.k // K_STEP, LoopKind.UNROLL, [issue], op.loc)
     total = slabs * count
     done = "the accumulator and the operands' slot are free once the group is done"
-    return [
+    # One Seq: a barrier that the operands need goes before all of it.
+    steps: tuple[Stmt, ...] = (
         fence(registers, total, op.loc),
         Invoke(WARPGROUP_ARRIVE, (), "order earlier register writes before wgmma", loc=op.loc),
         loop(slab, slabs, LoopKind.UNROLL, [inner], op.loc),
         Invoke(WARPGROUP_COMMIT, (), loc=op.loc),
         Invoke(warpgroup_wait(0), (), done, loc=op.loc),
         fence(registers, total, op.loc),
-    ]
+    )
+    return [Seq(steps, loc=op.loc)]
 
 
 def fence(registers: object, total: int, loc: Loc | None) -> Stmt:
@@ -83,8 +85,3 @@ def operand(
     if k_major:
         return SharedDescriptor(place, 16, SWIZZLE_ROWS * pitch, swizzle)
     return SharedDescriptor(place, layout.panel_stride * size, SWIZZLE_ROWS * pitch, swizzle)
-
-
-def swizzled_rows(region: Region) -> bool:
-    """Whether a region is the whole of its buffer's last two axes (what a descriptor needs)."""
-    return all(const_int(region.starts[a]) == 0 for a in region.tile_axes)

@@ -1,0 +1,244 @@
+"""TMA: boxes between global and shared memory, as asynchronous transfers.
+
+Hides the box's order of bytes in shared memory: rows of the innermost box extent, one after
+another, 16-byte pieces moved by the swizzle, which works on address bits as on the chip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tilelab.errors import Loc
+from tilelab.layout.swizzle import TMA_SWIZZLES
+from tilelab.sim import findings as f
+from tilelab.sim.access import Place
+from tilelab.sim.barriers import MBarriers
+from tilelab.sim.frame import Array
+from tilelab.sim.group import WARP, BlockGroup
+from tilelab.sim.shadow import ARRIVING, VALID, Access
+from tilelab.thread import TensorMap
+
+_ALIGNMENT = 128
+_CHUNK = 16
+
+
+@lru_cache(maxsize=4096)
+def box_chunks(base: int, rows: int, inner_bytes: int, swizzle: int) -> Array:
+    """Numbers of the 16-byte pieces of a box in shared memory, in the order of its elements."""
+    pieces = np.arange(rows * (inner_bytes // _CHUNK), dtype=np.int64) * _CHUNK
+    return swizzled(base + pieces, swizzle) // _CHUNK
+
+
+def swizzled(addresses: Array, swizzle: int) -> Array:
+    """Byte addresses after the swizzle of 0, 32, 64 or 128 bytes."""
+    return TMA_SWIZZLES[swizzle].apply(addresses) if swizzle else addresses
+
+
+@dataclass
+class Transfer:
+    """A box under way. `rows` are the blocks, `chunks` (rows or 1, pieces) its place in shared
+    memory, `coords` (rows, rank) the first element, innermost first."""
+
+    group: BlockGroup
+    tensor_map: TensorMap
+    place: Place
+    rows: Array
+    coords: Array
+    chunks: Array
+    warp: int
+    clock: Array
+    loc: Loc | None
+    role: str
+    bar: tuple[MBarriers, Array] | None = None  # loads only
+
+    @property
+    def num_bytes(self) -> int:
+        return int(np.prod(self.tensor_map.box)) * self.tensor_map.tensor.dtype.bytes
+
+    def access(self) -> Access:
+        """The shadow cells of the box."""
+        group, warps = self.group, np.array([self.warp])
+        if len(self.chunks) == 1 and len(self.rows) == group.size:
+            return group.chunk_access(self.chunks[0], warps, None)
+        group.shadow.expand()
+        parts = [
+            group.chunk_access(self.chunks[i % len(self.chunks)], warps, self.rows[i : i + 1])
+            for i in range(len(self.rows))
+        ]
+        cells = np.concatenate([p.cells for p in parts])
+        rows = None if parts[0].rows is None else np.concatenate([p.rows for p in parts if p.rows is not None])
+        return Access(cells, np.full(len(cells), self.warp), rows, len(parts[0].cells), (len(parts), 1), None)
+
+    def finish_load(self) -> None:
+        """The bytes arrive: shared memory changes, and the barrier counts them."""
+        group = self.group
+        data = gather_boxes(group.arrays[self.tensor_map.tensor], self.tensor_map, self.coords)
+        pieces = data.reshape(len(self.rows), -1).view(np.complex128)
+        if len(self.chunks) == 1:
+            rows: Any = slice(None) if len(self.rows) == group.size else self.rows
+            group.shared.store_chunks(rows, self.chunks[0], pieces)
+        else:
+            group.shared.store_chunks_each(self.rows, self.chunks, pieces)
+        group.shadow.set_state(self.access(), VALID)
+        assert self.bar is not None
+        barriers, which = self.bar
+        barriers.complete_bytes(self.rows, which, self.num_bytes, self.clock)
+        group.event(self.role, "tma load done", self.loc, int(which[0]))
+
+    def finish_store(self) -> None:
+        """Shared memory is read and global memory written."""
+        group = self.group
+        access = self.access()
+        if group.findings.wants(f.RACE):
+            clash = group.shadow.read(access, group.clocks, self.loc)
+            if clash is not None:
+                group.report(
+                    f.RACE, f"the TMA store of {self.place.buffer.root.name} reads what warp "
+                    f"{clash.other_warp} writes, without an order between them", self.loc,
+                    row=int(self.rows[0]), buffer=self.place.buffer, other=clash.other_loc,
+                )  # fmt: skip
+        group.shadow.hold(access, -1)
+        if len(self.chunks) == 1:
+            pieces = group.shared.load_chunks(self.rows, self.chunks[0])
+        else:
+            pieces = group.shared.load_chunks_each(self.rows, self.chunks)
+        alive = ~group.dead[self.rows]
+        array = group.arrays[self.tensor_map.tensor]
+        scatter_boxes(array, self.tensor_map, self.coords[alive], pieces[alive])
+
+
+def box_view(array: Array, tensor_map: TensorMap) -> Array:
+    """The tensor with the map's axes, outermost first."""
+    return array.transpose(tuple(reversed(tensor_map.axes)))
+
+
+def _overlap(start: Sequence[int], box: Sequence[int], shape: Sequence[int]) -> tuple[Any, Any]:
+    """Slices (of the tensor, of the box) of the part of a box that lies inside."""
+    inside, within = [], []
+    for first, extent, size in zip(start, box, shape, strict=True):
+        low, high = max(first, 0), min(first + extent, size)
+        high = max(high, low)
+        inside.append(slice(low, high))
+        within.append(slice(low - first, high - first))
+    return tuple(inside), tuple(within)
+
+
+def gather_boxes(array: Array, tensor_map: TensorMap, coords: Array) -> Array:
+    """The boxes at `coords` (boxes, rank innermost first), zeros where outside the tensor."""
+    view, box = box_view(array, tensor_map), tuple(reversed(tensor_map.box))
+    out = np.zeros((len(coords), *box), array.dtype)
+    for i, start in enumerate(coords[:, ::-1].tolist()):
+        inside, within = _overlap(start, box, view.shape)
+        out[i][within] = view[inside]
+    return out
+
+
+def scatter_boxes(array: Array, tensor_map: TensorMap, coords: Array, pieces: Array) -> None:
+    """Write boxes to the tensor; parts outside are dropped."""
+    view, box = box_view(array, tensor_map), tuple(reversed(tensor_map.box))
+    data = np.ascontiguousarray(pieces).view(array.dtype).reshape(len(coords), *box)
+    for i, start in enumerate(coords[:, ::-1].tolist()):
+        inside, within = _overlap(start, box, view.shape)
+        view[inside] = data[i][within]
+
+
+def prepare(
+    group: BlockGroup,
+    tensor_map: TensorMap,
+    place: Place,
+    address: Any,
+    rows: Array,
+    thread: int,
+    coords: Array,
+    loc: Loc | None,
+    role: str,
+) -> Transfer | None:
+    """A transfer between `coords` and byte addresses (an int or one per row); None (with a
+    finding, and the blocks stopped) when the chip could not run it."""
+    size = tensor_map.tensor.dtype.bytes
+    inner = tensor_map.box[0] * size
+    boxes = int(np.prod(tensor_map.box[1:]))
+    bases = np.atleast_1d(np.asarray(address))
+    problem = _illegal(group, tensor_map, inner, bases)
+    if problem:
+        group.report(f.MISALIGNED, problem, loc, row=int(rows[0]), thread=thread, buffer=place.buffer)
+        group.stop(rows)
+        return None
+    end = group.shared.end(place.buffer)
+    if int(bases.max()) + boxes * inner > end:
+        text = f"the box of {boxes * inner} bytes runs past the end of {place.buffer.root.name}"
+        group.report(f.OUT_OF_BOUNDS, text, loc, row=int(rows[0]), thread=thread, buffer=place.buffer)
+        group.stop(rows)
+        return None
+    chunks = np.stack([box_chunks(int(b), boxes, inner, tensor_map.swizzle) for b in bases])
+    warp = thread // WARP
+    return Transfer(
+        group, tensor_map, place, rows, coords, chunks, warp,
+        group.clocks.publish(np.array([warp])), loc, role,
+    )  # fmt: skip
+
+
+def _illegal(group: BlockGroup, tensor_map: TensorMap, inner: int, bases: Array) -> str:
+    if inner % _CHUNK:
+        return f"the inner extent of {tensor_map.name}'s box is {inner} bytes, no multiple of 16"
+    if tensor_map.swizzle and inner > tensor_map.swizzle:
+        return f"rows of {inner} bytes exceed the {tensor_map.swizzle}-byte swizzle of {tensor_map.name}"
+    if int((bases % _ALIGNMENT).max()):
+        return f"a TMA box starts at shared address {int(bases.max())}, no multiple of {_ALIGNMENT}"
+    view = box_view(group.arrays[tensor_map.tensor], tensor_map)
+    if any(s % _CHUNK for s in view.strides[:-1]) or view.strides[-1] != view.itemsize:
+        return f"the rows of {tensor_map.tensor.name} are no multiple of 16 bytes apart"
+    return ""
+
+
+def issue_load(transfer: Transfer) -> None:
+    """Mark the place as awaiting its bytes; report what is overwritten too early."""
+    group, access = transfer.group, transfer.access()
+    buffer = transfer.place.buffer
+    busy = group.shadow.in_use(access)
+    if busy is not None:
+        text = f"a TMA load overwrites {buffer.root.name} while it is still being {busy[1]}"
+        _report_cell(transfer, access, busy[0], f.MISSING_WAIT, text, None)
+    if group.findings.wants(f.RACE):
+        by_write, by_read = group.shadow.write(access, group.clocks, transfer.loc, ordinary=False)
+        clash = by_read or by_write
+        if clash is not None:
+            text = (
+                f"a TMA load into {buffer.root.name} is not ordered after warp "
+                f"{clash.other_warp} has {clash.kind} the same place"
+            )
+            _report_cell(transfer, access, clash.entry, f.RACE, text, clash.other_loc)
+    group.shadow.set_state(access, ARRIVING)
+
+
+def issue_store(transfer: Transfer) -> None:
+    """Check that what will be read is there and visible to the asynchronous proxy."""
+    group, access = transfer.group, transfer.access()
+    name = transfer.place.buffer.root.name
+    bad = group.shadow.bad_state(access)
+    if bad is not None:
+        code = f.MISSING_WAIT if bad[1] == ARRIVING else f.UNINITIALISED
+        _report_cell(transfer, access, bad[0], code, f"the TMA store reads {name} before it is written", None)
+    gap = group.shadow.proxy_gap(access, group.clocks)
+    if gap is not None and group.findings.wants(f.RACE):
+        text = f"no fence.proxy.async stands between writing {name} and its TMA store"
+        _report_cell(transfer, access, gap, f.RACE, text, None)
+    group.shadow.hold(access, 1)
+
+
+def _report_cell(
+    transfer: Transfer, access: Access, entry: int, code: str, text: str, other: Loc | None
+) -> None:
+    group = transfer.group
+    row = 0 if access.rows is None else int(access.rows[entry])
+    found = group.shared.element(int(access.cells[entry]) * group.shadow.granule)
+    buffer = found[0] if found else transfer.place.buffer
+    group.report(
+        code, text, transfer.loc, row=row, thread=transfer.warp * WARP, buffer=buffer,
+        index=found[1] if found else None, other=other,
+    )  # fmt: skip

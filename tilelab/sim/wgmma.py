@@ -1,0 +1,251 @@
+"""wgmma: descriptors decoded to the bytes they name, and products that take effect late.
+
+Hides the canonical layouts of the PTX ISA ("Asynchronous Warpgroup Level Matrix Shared Memory
+Layout"): core matrices of 8 rows x 16 bytes; leading and stride offsets between them; the swizzle
+on address bits. A wrong descriptor therefore gives a wrong result, as on the chip.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tilelab.errors import Loc
+from tilelab.ir import Buffer
+from tilelab.sim import findings as f
+from tilelab.sim.frame import Array, Frame
+from tilelab.sim.group import WARP, BlockGroup
+from tilelab.sim.shadow import ARRIVING
+from tilelab.sim.tma import swizzled
+
+_CHUNK = 16
+_ROWS = 64
+_PER_CHUNK = 8  # 16-bit elements
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """An evaluated matrix descriptor: start byte address (an int or (blocks, lanes))."""
+
+    buffer: Buffer
+    start: Any
+    leading: int
+    stride: int
+    swizzle: int
+
+
+@lru_cache(maxsize=4096)
+def operand_chunks(
+    start: int, extent: int, k: int, leading: int, stride: int, swizzle: int, transposed: bool
+) -> Array:
+    """Numbers of the 16-byte pieces of an operand: (extent, k/8), or (k, extent/8) if transposed
+    (M or N contiguous)."""
+    if transposed:
+        depth, piece = np.arange(k)[:, None], np.arange(extent // _PER_CHUNK)
+        if swizzle:
+            per_row = swizzle // _CHUNK
+            offset = piece % per_row * _CHUNK + piece // per_row * leading
+            offset = offset + depth % 8 * swizzle + depth // 8 * stride
+        else:
+            offset = piece * stride + depth % 8 * _CHUNK + depth // 8 * leading
+    else:
+        row, piece = np.arange(extent)[:, None], np.arange(k // _PER_CHUNK)
+        pitch, step = (swizzle, _CHUNK) if swizzle else (_CHUNK, leading)
+        offset = row % 8 * pitch + row // 8 * stride + piece * step
+    return swizzled(start + offset, swizzle) // _CHUNK
+
+
+@dataclass
+class Product:
+    """One queued wgmma of one warpgroup for the blocks `rows`."""
+
+    n: int
+    k: int
+    d: tuple[Buffer, int]
+    a: tuple[Descriptor, int] | Array  # descriptor and start, or register values (8, rows, 128)
+    b: tuple[Descriptor, int]
+    accumulate: Any
+    trans: tuple[bool, bool]
+    frame: Frame
+    loc: Loc | None
+    chunks: tuple[Array | None, Array] = (None, np.zeros(0))
+
+    def chains_with(self, other: Product) -> bool:
+        """Whether `other` adds to the same accumulators right after this one."""
+        same = self.d == other.d and self.frame is other.frame and self.trans == other.trans
+        from_memory = isinstance(self.a, tuple) and isinstance(other.a, tuple)
+        return same and from_memory and not isinstance(other.accumulate, np.ndarray) and bool(other.accumulate)
+
+
+class TensorCore:
+    """The wgmma queue of a strand: products since the last commit, and committed groups."""
+
+    def __init__(self, group: BlockGroup) -> None:
+        self.group = group
+        self.open: list[Product] = []
+        self.groups: list[list[Product]] = []
+
+    def issue(self, product: Product) -> None:
+        """Queue a product; its operands are in use until it is done."""
+        a, b = product.a, product.b
+        chunks_a = None
+        if isinstance(a, tuple):
+            chunks_a = self._operand(a, _ROWS, product, product.trans[0])
+        chunks_b = self._operand(b, product.n, product, product.trans[1])
+        if chunks_b is None or (chunks_a is None and isinstance(a, tuple)):
+            return
+        product.chunks = (chunks_a, chunks_b)
+        if isinstance(a, tuple):
+            self._begin(a[0].buffer, chunks_a, product)
+        self._begin(b[0].buffer, chunks_b, product)
+        self.open.append(product)
+
+    def commit(self) -> None:
+        self.groups.append(self.open)
+        self.open = []
+
+    def wait(self, pending: int) -> None:
+        """Finish all groups but the newest `pending`."""
+        count = max(len(self.groups) - pending, 0)
+        done, self.groups = self.groups[:count], self.groups[count:]
+        for products in done:
+            self._run(products)
+
+    def unfinished(self) -> list[tuple[Buffer, int, int]]:
+        """Accumulator registers in use: (buffer, first, stop)."""
+        queued = [*self.open, *(p for g in self.groups for p in g)]
+        return list({(p.d[0], p.d[1], p.d[1] + p.n // 2): None for p in queued})
+
+    def _operand(self, operand: tuple[Descriptor, int], extent: int, product: Product, transposed: bool) -> Array | None:
+        descriptor, start = operand
+        problem = ""
+        if start % _CHUNK or descriptor.leading % _CHUNK or descriptor.stride % _CHUNK:
+            problem = f"a wgmma descriptor of {descriptor.buffer.root.name} is no multiple of 16 bytes"
+        group, frame = self.group, product.frame
+        if not problem:
+            chunks = operand_chunks(
+                start, extent, product.k, descriptor.leading, descriptor.stride,
+                descriptor.swizzle, transposed,
+            )  # fmt: skip
+            low, high = int(chunks.min()) * _CHUNK, (int(chunks.max()) + 1) * _CHUNK
+            buffer = descriptor.buffer
+            if group.shared.base(buffer) <= low and high <= group.shared.end(buffer):
+                return chunks
+            problem = f"a wgmma descriptor of {buffer.root.name} reaches outside the buffer"
+        code = f.OUT_OF_BOUNDS if "outside" in problem else f.MISALIGNED
+        group.report(code, problem, product.loc, row=int(frame.rows[0]), thread=int(frame.lanes[0]), buffer=descriptor.buffer)
+        group.stop(frame.rows)
+        return None
+
+    def _access(self, chunks: Array, product: Product, warps: Any = None) -> Any:
+        frame = product.frame
+        first = int(frame.lanes[0]) // WARP
+        who = np.arange(first, first + 4) if warps is None else warps
+        return self.group.chunk_access(chunks, who, None if frame.all_rows else frame.rows)
+
+    def _begin(self, buffer: Buffer, chunks: Array | None, product: Product) -> None:
+        if chunks is None:
+            return
+        group, shadow = self.group, self.group.shadow
+        access = self._access(chunks, product, np.array([int(product.frame.lanes[0]) // WARP]))
+        bad = shadow.bad_state(access)
+        name = buffer.root.name
+        if bad is not None:
+            late = bad[1] == ARRIVING
+            text = f"wgmma reads {name} before " + ("the copy into it has been waited for" if late else "it is written")
+            self._report(f.MISSING_WAIT if late else f.UNINITIALISED, text, product, access, bad[0])
+        gap = shadow.proxy_gap(access, group.clocks)
+        if gap is not None and group.findings.wants(f.RACE):
+            text = f"no fence.proxy.async stands between writing {name} and the wgmma that reads it"
+            self._report(f.RACE, text, product, access, gap)
+        shadow.hold(access, 1)
+
+    def _report(self, code: str, text: str, product: Product, access: Any, entry: int, other: Loc | None = None) -> None:
+        group = self.group
+        row = int(product.frame.rows[0]) if access.rows is None else int(access.rows[entry])
+        found = group.shared.element(int(access.cells[entry]) * group.shadow.granule)
+        group.report(
+            code, text, product.loc, row=row, thread=int(product.frame.lanes[0]),
+            buffer=found[0] if found else None, index=found[1] if found else None, other=other,
+        )  # fmt: skip
+
+    def _end(self, chunks: Array | None, product: Product) -> None:
+        if chunks is None:
+            return
+        shadow = self.group.shadow
+        one = self._access(chunks, product, np.array([int(product.frame.lanes[0]) // WARP]))
+        shadow.hold(one, -1)
+        if not self.group.findings.wants(f.RACE):
+            return
+        access = self._access(chunks, product)
+        clash = shadow.read(access, self.group.clocks, product.loc)
+        if clash is not None:
+            text = f"wgmma reads what warp {clash.other_warp} writes, without an order between them"
+            self._report(f.RACE, text, product, access, clash.entry, clash.other_loc)
+
+    def _run(self, products: list[Product]) -> None:
+        start = 0
+        while start < len(products):
+            stop = start + 1
+            while stop < len(products) and products[start].chains_with(products[stop]):
+                stop += 1
+            self._multiply(products[start:stop])
+            start = stop
+
+    def _multiply(self, chain: list[Product]) -> None:
+        """D (+)= A * B with the operands of a chain side by side along k."""
+        first = chain[0]
+        for product in chain:
+            for chunks in {id(c): c for c in product.chunks if c is not None}.values():
+                self._end(chunks, product)
+        if isinstance(first.a, tuple):
+            a = self._gather(chain, 0, first.trans[0])
+        else:
+            a = _register_operand(first.a)
+        b = self._gather(chain, 1, not first.trans[1])
+        tile = _single(a) @ _single(b)
+        self._accumulate(first, tile)
+
+    def _gather(self, chain: list[Product], which: int, swap: bool) -> Array:
+        """An operand as (rows of blocks, extent or k, ...): A as (M, K), B as (K, N)."""
+        transposed = chain[0].trans[which]
+        parts = [c for p in chain if (c := p.chunks[which]) is not None]
+        chunks = np.concatenate(parts, axis=0 if transposed else 1)
+        frame, dtype = chain[0].frame, chain[0].b[0].buffer.dtype.numpy
+        data = self.group.shared.load_chunks(frame.row_key, chunks)
+        data = np.ascontiguousarray(data).view(dtype)
+        return data.swapaxes(1, 2) if swap else data
+
+    def _accumulate(self, product: Product, tile: Array) -> None:
+        buffer, first = product.d
+        frame, half = product.frame, product.n // 2
+        registers = self.group.registers
+        numbers = np.arange(first, first + half).reshape(-1, 1, 1)
+        # d[4j + 2h + e] of lane 32w + 4r + c: row 16w + 8h + r, column 8j + 2c + e
+        split = tile.reshape(len(tile), 4, 2, 8, product.n // 8, 4, 2)
+        dealt = split.transpose(4, 2, 6, 0, 1, 3, 5).reshape(half, len(tile), 128)
+        keep = product.accumulate
+        if isinstance(keep, np.ndarray) or keep:
+            old = registers.load(buffer, numbers, frame)
+            if isinstance(keep, np.ndarray):
+                old = np.where(keep, old, np.float32(0))
+            dealt = dealt + old
+        registers.store(buffer, numbers, dealt, frame)
+
+
+def _single(operand: Array) -> Array:
+    """16-bit floats as float32."""
+    if operand.dtype == np.float16:
+        return operand.astype(np.float32)
+    wide = np.ascontiguousarray(operand).view(np.uint16).astype(np.uint32) << 16  # bfloat16
+    return wide.view(np.float32)
+
+
+def _register_operand(values: Array) -> Array:
+    """A from registers (8, blocks, 128) -> (blocks, 64, 16)."""
+    # a[4j + 2h + e] of lane 32w + 4r + c: row 16w + 8h + r, column 8j + 2c + e
+    split = values.reshape(2, 2, 2, values.shape[1], 4, 8, 4)
+    return np.ascontiguousarray(split.transpose(3, 4, 1, 5, 0, 6, 2)).reshape(-1, _ROWS, 16)
