@@ -4,29 +4,38 @@
     import tilelab.language as T
 
 The language is TileLang's; a kernel runs on an NVIDIA GPU or on the simulator, and every step of
-its compilation can be seen.
+its compilation can be seen. Names are loaded when they are first used, so that importing the
+package costs next to nothing.
 """
 
-from typing import Any
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from tilelab.errors import TileError
-from tilelab.target import Target, parse_target
-
-try:  # temporary, until every package is in place
-    from tilelab import language
+if TYPE_CHECKING:
+    from tilelab import errors, language, layout, profiler
+    from tilelab.errors import TileError
     from tilelab.jit import JITImpl, compile, jit, par_compile
     from tilelab.kernel import JITKernel
     from tilelab.pass_config import PassConfigKey
     from tilelab.runtime.cache import disable_cache, enable_cache, is_cache_enabled
-except ImportError:
-    pass
+    from tilelab.target import Target, parse_target
 
 __version__ = "0.1.0"
 __all__ = [
     "JITImpl", "JITKernel", "PassConfigKey", "Target", "TileError", "cdiv", "compile",
-    "disable_cache", "enable_cache", "is_cache_enabled", "jit", "language",
-    "load_ipython_extension", "next_power_of_2", "par_compile", "parse_target",
+    "disable_cache", "enable_cache", "errors", "is_cache_enabled", "jit", "language", "layout",
+    "load_ipython_extension", "next_power_of_2", "par_compile", "parse_target", "profiler",
 ]  # fmt: skip
+
+_MODULES = frozenset({"errors", "language", "layout", "profiler"})
+_HOMES = {
+    "JITImpl": "jit", "compile": "jit", "par_compile": "jit", "JITKernel": "kernel",
+    "PassConfigKey": "pass_config", "Target": "target", "parse_target": "target",
+    "TileError": "errors", "disable_cache": "runtime.cache", "enable_cache": "runtime.cache",
+    "is_cache_enabled": "runtime.cache",
+}  # fmt: skip
 
 
 def cdiv(a: int, b: int) -> int:
@@ -41,6 +50,35 @@ def next_power_of_2(x: int) -> int:
 
 def load_ipython_extension(ipython: Any) -> None:
     """`%load_ext tilelab`: the magics, the pictures, and `import tilelang`."""
-    from tilelab.notebook import load_ipython_extension as load
+    import_module("tilelab.notebook").load_ipython_extension(ipython)
 
-    load(ipython)
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """`tilelab.jit` is the decorator, also after the module tilelab.jit was imported (which sets
+    an attribute of that name on the package)."""
+
+    @property
+    def jit(self) -> Any:
+        return import_module(f"{__name__}.jit").jit
+
+    @jit.setter
+    def jit(self, value: ModuleType) -> None:
+        pass
+
+
+sys.modules[__name__].__class__ = _Package

@@ -6,10 +6,9 @@ Rank 0. Hides every spelling of a type ("float", "float32", torch.float32, np.fl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tilelab.errors import TileTypeError
@@ -22,9 +21,14 @@ class DType:
     name: str
     kind: str
     bits: int
-    numpy: np.dtype[Any]
     cuda: str
     header: str = ""
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The numpy type. Those that numpy lacks come from ml_dtypes, imported when asked for:
+        compiling and launching do not need it."""
+        return _numpy_type(self.name)
 
     @property
     def bytes(self) -> int:
@@ -60,27 +64,32 @@ class DType:
         return hash(self.name)
 
 
-def _np(name: str) -> np.dtype[Any]:
-    return np.dtype(getattr(ml_dtypes, name, None) or name)
+@cache
+def _numpy_type(name: str) -> np.dtype[Any]:
+    if name == "bfloat16" or name.startswith("float8"):
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))
+    return np.dtype(np.bool_ if name == "bool" else name)
 
 
 _FP16, _BF16, _FP8 = "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"
 _TABLE = [
-    DType("bool", "bool", 8, np.dtype(np.bool_), "bool"),
-    DType("int8", "int", 8, _np("int8"), "signed char"),
-    DType("int16", "int", 16, _np("int16"), "short"),
-    DType("int32", "int", 32, _np("int32"), "int"),
-    DType("int64", "int", 64, _np("int64"), "long long"),
-    DType("uint8", "uint", 8, _np("uint8"), "unsigned char"),
-    DType("uint16", "uint", 16, _np("uint16"), "unsigned short"),
-    DType("uint32", "uint", 32, _np("uint32"), "unsigned int"),
-    DType("uint64", "uint", 64, _np("uint64"), "unsigned long long"),
-    DType("float16", "float", 16, _np("float16"), "half", _FP16),
-    DType("bfloat16", "float", 16, _np("bfloat16"), "__nv_bfloat16", _BF16),
-    DType("float32", "float", 32, _np("float32"), "float"),
-    DType("float64", "float", 64, _np("float64"), "double"),
-    DType("float8_e4m3fn", "float", 8, _np("float8_e4m3fn"), "__nv_fp8_e4m3", _FP8),
-    DType("float8_e5m2", "float", 8, _np("float8_e5m2"), "__nv_fp8_e5m2", _FP8),
+    DType("bool", "bool", 8, "bool"),
+    DType("int8", "int", 8, "signed char"),
+    DType("int16", "int", 16, "short"),
+    DType("int32", "int", 32, "int"),
+    DType("int64", "int", 64, "long long"),
+    DType("uint8", "uint", 8, "unsigned char"),
+    DType("uint16", "uint", 16, "unsigned short"),
+    DType("uint32", "uint", 32, "unsigned int"),
+    DType("uint64", "uint", 64, "unsigned long long"),
+    DType("float16", "float", 16, "half", _FP16),
+    DType("bfloat16", "float", 16, "__nv_bfloat16", _BF16),
+    DType("float32", "float", 32, "float"),
+    DType("float64", "float", 64, "double"),
+    DType("float8_e4m3fn", "float", 8, "__nv_fp8_e4m3", _FP8),
+    DType("float8_e5m2", "float", 8, "__nv_fp8_e5m2", _FP8),
 ]
 DTYPES: dict[str, DType] = {d.name: d for d in _TABLE}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from tilelab.codegen.access import is_register
 from tilelab.codegen.context import Context
@@ -78,12 +79,9 @@ def written_tensors(k: ThreadKernel) -> set[int]:
     """Identities of the buffers that the kernel writes, by stores, instructions or TMA."""
     written: set[int] = set()
     for node in walk(k.body):
-        if isinstance(node, Store):
-            written.add(id(node.buffer))
-        elif isinstance(node, VectorCopy):
-            written.add(id(node.dst.buffer))
-        elif isinstance(node, Invoke):
-            written.update(_written_by(node))
+        rule = _WRITTEN.get(type(node))
+        if rule is not None:
+            written.update(rule(node))
     return written
 
 
@@ -95,6 +93,13 @@ def _written_by(stmt: Invoke) -> Iterator[int]:
             yield id(value.buffer)
         elif sends and isinstance(value, TensorMap):
             yield id(value.tensor)
+
+
+_WRITTEN: dict[type[Node], Callable[[Any], Iterable[int]]] = {
+    Store: lambda s: (id(s.buffer),),
+    VectorCopy: lambda s: (id(s.dst.buffer),),
+    Invoke: _written_by,
+}
 
 
 # ---- buffers and indices ------------------------------------------------------------------------

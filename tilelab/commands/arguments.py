@@ -51,8 +51,14 @@ class Parser(argparse.ArgumentParser):
         raise HelpShown(self.format_help())
 
     def options(self) -> list[str]:
-        """Every option string this parser knows."""
-        return [name for action in self._actions for name in action.option_strings]
+        """Every option string of this parser and its commands."""
+        found = [name for action in self._actions for name in action.option_strings]
+        for action in self._actions:
+            if isinstance(action.choices, dict):
+                inner: dict[str, Any] = action.choices
+                for made in inner.values():
+                    found += made.options()
+        return found
 
     def _advice(self, message: str) -> str:
         found: list[str] = []

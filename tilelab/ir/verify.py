@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from tilelab.errors import Loc, TileInternalError
 from tilelab.ir.buffer import Buffer, Region, Scope
@@ -93,15 +93,12 @@ class _Scopes:
         loc = _loc(node) or loc
         for text in _rules(node):
             yield Problem(text, node), loc
-        if isinstance(node, Var | Buffer):
-            yield from self._use(node, env, loc)
-        elif isinstance(node, Seq):
-            yield from self._seq(node, env, loc)
-        elif isinstance(node, Break | Continue):
-            if not env.in_loop:
-                yield Problem(f"`{to_text(node)}` stands outside of a loop", node), loc
-        else:
-            yield from self._others(node, env, loc)
+        walk_here = next((_Scopes.WALKS[k] for k in type(node).__mro__ if k in _Scopes.WALKS), None)
+        yield from (walk_here or _Scopes._others)(self, node, env, loc)
+
+    def _jump(self, node: Break | Continue, env: _Env, loc: Loc | None) -> Found:
+        if not env.in_loop:
+            yield Problem(f"`{to_text(node)}` stands outside of a loop", node), loc
 
     def _others(self, node: Node, env: _Env, loc: Loc | None) -> Found:
         bind = BINDERS.get(type(node))
@@ -138,6 +135,10 @@ class _Scopes:
         if id(node) not in env.known:
             kind = "variable" if isinstance(node, Var) else f"{node.scope.value} buffer"
             yield Problem(f"the {kind} {node.name} is used where it is not defined", node), loc
+
+    WALKS: ClassVar[dict[type[Node], Callable[..., Found]]] = {
+        Var: _use, Buffer: _use, Seq: _seq, Break: _jump, Continue: _jump,
+    }  # fmt: skip
 
 
 def _loc(node: Node) -> Loc | None:
@@ -255,10 +256,15 @@ def _lowered(node: Node) -> Iterator[Problem]:
     for n in walk(node):
         if isinstance(n, ParallelFor):
             yield Problem("a parallel loop over a tile is left after lowering", n)
-        elif isinstance(n, Buffer) and n.scope is Scope.FRAGMENT:
-            yield Problem(f"the fragment {n.name} is left after lowering", n)
-        elif isinstance(n, Buffer) and n.scope is Scope.LOCAL and n.rank != 1:
-            yield Problem(f"the registers {n.name} have {n.rank} axes instead of one", n)
+        elif isinstance(n, Buffer):
+            yield from _lowered_buffer(n)
+
+
+def _lowered_buffer(b: Buffer) -> Iterator[Problem]:
+    if b.scope is Scope.FRAGMENT:
+        yield Problem(f"the fragment {b.name} is left after lowering", b)
+    elif b.scope is Scope.LOCAL and b.rank != 1:
+        yield Problem(f"the registers {b.name} have {b.rank} axes instead of one", b)
 
 
 CHECKERS: dict[str, Callable[[Node], Iterator[Problem]]] = {"lowered": _lowered}

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tilelab.dtypes import BOOL, FLOAT32
@@ -154,6 +153,8 @@ def _limits(dtype: Any) -> tuple[float | int, float | int]:
 
     kind = plain_dtype(dtype)
     if kind.is_float:
+        import ml_dtypes
+
         info = ml_dtypes.finfo(kind.numpy)
         return float(info.min), float(info.max)
     if kind.is_bool:

@@ -75,7 +75,9 @@ class Product:
 
     def chains_with(self, other: Product) -> bool:
         """Whether `other` adds to the same accumulators right after this one."""
-        same = self.d == other.d and self.frame is other.frame and self.trans == other.trans
+        mine, its = self.frame, other.frame
+        together = mine is its or (mine.all_rows and its.all_rows and mine.lanes[0] == its.lanes[0])
+        same = self.d == other.d and together and self.trans == other.trans
         from_memory = isinstance(self.a, tuple) and isinstance(other.a, tuple)
         return same and from_memory and not isinstance(other.accumulate, np.ndarray) and bool(other.accumulate)
 

@@ -1,0 +1,203 @@
+"""The magics in a real IPython shell: pictures, errors that point at the cell, fresh text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BODY = """import tilelang
+import tilelang.language as T
+
+def matmul(M, N, K, block_K=64, stages=3):
+    @T.prim_func
+    def product(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"),
+                C: T.Tensor((M, N), "float16")):
+        with T.Kernel(T.ceildiv(N, 128), T.ceildiv(M, 128), threads=128) as (bx, by):
+            a = T.alloc_shared((128, block_K), "float16")
+            b = T.alloc_shared((block_K, 128), "float16")
+            c = T.alloc_fragment((128, 128), "float32")
+            T.clear(c)
+            for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
+                T.copy(A[by * 128, ko * block_K], a)
+                T.copy(B[ko * block_K, bx * 128], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * 128, bx * 128])
+    return product
+"""
+EAGER = """import tilelang
+import tilelang.language as T
+
+@tilelang.jit
+def double(A):
+    M, N = T.const("M, N")
+    A: T.Tensor[[M, N], "float32"]
+    B = T.empty((M, N), "float32")
+    with T.Kernel(T.ceildiv(M, 64), threads=128) as bx:
+        tile = T.alloc_fragment((64, N), "float32")
+        T.copy(A[bx * 64, 0], tile)
+        for i, j in T.Parallel(64, N):
+            tile[i, j] = tile[i, j] * 2
+        T.copy(tile, B[bx * 64, 0])
+    return B
+"""
+SIZES = "M=128 N=128 K=128"
+
+
+def run(shell: Any, line: str, body: str = BODY) -> Any:
+    return shell.run_cell(f"%%tilelang {line}\n{body}")
+
+
+def published(shell: Any) -> list[dict[str, Any]]:
+    return [output["data"] for output in shell.display_pub.outputs]
+
+
+def test_cell_shows_three_pictures_and_names_the_kernel(shell: Any) -> None:
+    assert run(shell, SIZES).success
+    data = published(shell)
+    assert len(data) == 3
+    for bundle in data:
+        assert set(bundle) == {"text/plain", "image/svg+xml"}
+        assert bundle["image/svg+xml"].startswith("<svg")
+    assert shell.user_ns["matmul_kernel"].name == "product"
+
+
+def test_options_reach_the_compiler(shell: Any) -> None:
+    assert run(shell, f"--target sm_80 --show memory --name k {SIZES} stages=2").success
+    (bundle,) = published(shell)
+    assert "65,536 B (64 KiB) dynamic" in bundle["text/plain"]
+    assert shell.user_ns["k"].target.name == "sm_80"
+
+
+def test_the_same_text_gives_the_same_cuda_as_without_the_magic(shell: Any) -> None:
+    assert run(shell, f"--show none {SIZES}").success
+    shell.run_cell(BODY + "\nk2 = tilelang.compile(matmul(128, 128, 128))")
+    names = shell.user_ns
+    assert names["matmul_kernel"].get_kernel_source() == names["k2"].get_kernel_source()
+
+
+def test_an_edited_cell_uses_its_latest_text(shell: Any) -> None:
+    for stages in (2, 4):
+        body = BODY.replace("stages=3", f"stages={stages}")
+        assert run(shell, f"--show none {SIZES}", body).success
+        kernel = shell.user_ns["matmul_kernel"].program.kernels[0]
+        assert kernel.dynamic_bytes == stages * 32_768
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line", "words"),
+    [
+        ("T.gemm(a, b, c)", "T.gem(a, b, c)", 17, "did you mean T.gemm"),
+        ("T.gemm(a, b, c)", "T.gemm(A, b, c)", 17, "do not fit"),
+        ('"float32")', '"float33")', 12, "float33"),
+        ("T.copy(A[by * 128, ko * block_K], a)", "T.copy(A[by * 128], a)", 15, "indices"),
+        ("T.clear(c)", "T.clear(c, 1)", 13, "clear"),
+    ],
+)
+def test_errors_name_the_line_of_the_cell(
+    right: str, wrong: str, line: int, words: str, shell: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    body = BODY.replace(right, wrong)
+    result = run(shell, f"--show none {SIZES}", body)
+    said = capsys.readouterr().out
+    assert not result.success
+    assert f"line {line}" in said and words in said
+    assert "^" in said
+
+
+def test_an_error_of_the_language_is_short_and_calls_the_cell_by_name(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(shell, SIZES, BODY.replace("T.gemm(", "T.gem("))
+    said = capsys.readouterr().out
+    assert "Traceback" not in said and len(said.splitlines()) <= 8
+    assert "at Cell In[1], line 17" in said
+
+
+def test_a_plain_error_keeps_its_traceback(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not run(shell, SIZES, BODY + "\n1 / 0\n").success
+    said = capsys.readouterr().out
+    assert "ZeroDivisionError" in said and "line 21" in said
+    assert "magics.py" not in said
+
+
+def test_wrong_lines_and_help(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not run(shell, "--targt sm_80").success
+    assert "did you mean --target?" in capsys.readouterr().out
+    assert run(shell, "--help").success
+    assert "usage: %%tilelang" in capsys.readouterr().out
+    assert not run(shell, "M=1 N=1").success
+    assert "K=1024" in capsys.readouterr().out
+    assert not run(shell, "", "x = 1").success
+    assert "TL1703" in capsys.readouterr().out
+
+
+def test_run_takes_inputs_from_the_notebook(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    torch = pytest.importorskip("torch")
+    assert not run(shell, f"--run --show none --out-idx -1 {SIZES}").success
+    assert "A: 128x128 float16" in capsys.readouterr().out
+    names = shell.user_ns
+    names["A"] = names["B"] = torch.eye(128, dtype=torch.float16)
+    assert run(shell, f"--run --show none --out-idx -1 {SIZES}").success
+    assert torch.equal(names["C"], torch.eye(128, dtype=torch.float16))
+    names["x"] = names["A"] * 2
+    assert run(shell, f"--inputs x,B --show none --out-idx -1 {SIZES}").success
+    assert torch.equal(names["C"], names["x"])
+
+
+def test_eager_functions_take_sizes_from_inputs_or_constants(shell: Any) -> None:
+    torch = pytest.importorskip("torch")
+    assert run(shell, "--show memory M=128 N=64", EAGER).success
+    x = shell.user_ns["x"] = torch.randn(128, 64)
+    assert run(shell, "--show none --inputs x", EAGER).success
+    assert torch.equal(shell.user_ns["B"], 2 * x)
+
+
+def test_line_magic(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(shell, f"--show none {SIZES}").success
+    report = shell.run_line_magic("tilelab", "show matmul_kernel --show memory,pipeline")
+    assert [view.kind for view in report.views] == ["memory", "pipeline"]
+    shell.run_line_magic("tilelab", "doctor")
+    assert "simulate" in capsys.readouterr().out
+    shell.run_cell("%tilelab show matmul_kernl")
+    assert "did you mean matmul_kernel?" in capsys.readouterr().out
+
+
+def test_kernels_and_fragments_display_as_pictures(shell: Any) -> None:
+    assert run(shell, f"--show none {SIZES}").success
+    shell.run_cell("matmul_kernel")
+    assert [set(data) for data in published(shell)] == [{"text/plain", "image/svg+xml"}] * 3
+    shell.run_cell("from tilelab.layout import atoms")
+    bundle, _ = shell.display_formatter.format(shell.ev("atoms.mma_c()"))
+    assert "image/svg+xml" in bundle and bundle["text/plain"].startswith("Fragment")
+
+
+def test_no_socket_is_opened(shell: Any) -> None:
+    tables = [Path(f"/proc/self/net/{kind}") for kind in ("tcp", "tcp6")]
+    if not tables[0].exists():
+        pytest.skip("needs /proc")
+
+    def listening() -> int:
+        lines = [line.split() for t in tables if t.exists() for line in t.read_text().splitlines()]
+        return sum(words[3] == "0A" for words in lines)
+
+    before = listening()
+    assert run(shell, f"--show all {SIZES}").success
+    assert listening() == before
+
+
+def test_unloading_takes_everything_back() -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(colors="nocolor")
+    shell.run_line_magic("load_ext", "tilelab")
+    assert "tilelang" in shell.magics_manager.magics["cell"]
+    shell.run_line_magic("unload_ext", "tilelab")
+    assert "tilelang" not in shell.magics_manager.magics["cell"]
+    assert "tilelab" not in shell.magics_manager.magics["line"]
+    assert not any(type(finder).__name__ == "PeerFinder" for finder in sys.meta_path)
+    InteractiveShell.clear_instance()

@@ -1,0 +1,87 @@
+"""What a strand can wait for. A wait knows when it is over and can say what is missing.
+
+Blocks that have stopped never hold up a wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tilelab.errors import Loc
+from tilelab.sim.barriers import MBarriers
+from tilelab.sim.frame import Array
+from tilelab.sim.group import BlockGroup
+
+
+class Wait(Protocol):
+    """Yielded by a strand; it is resumed when `blocked` is empty."""
+
+    loc: Loc | None
+
+    def blocked(self, group: BlockGroup) -> Array:
+        """Rows of the group that still hold it up."""
+        ...
+
+    def missing(self, group: BlockGroup, row: int) -> str:
+        """What is missing in one block."""
+        ...
+
+
+@dataclass
+class PhaseWait:
+    """mbarrier.try_wait: the phase of a parity has completed."""
+
+    barriers: MBarriers
+    rows: Array
+    which: Array
+    parity: Array
+    loc: Loc | None
+
+    def blocked(self, group: BlockGroup) -> Array:
+        passed = self.barriers.passed(self.rows, self.which, self.parity)
+        return self.rows[~passed & ~group.dead[self.rows]]
+
+    def missing(self, group: BlockGroup, row: int) -> str:
+        at = int(np.flatnonzero(self.rows == row)[0])
+        which, parity = int(self.which[at]), int(self.parity[at])
+        state = self.barriers.state(row, which)
+        return f"waits for parity {parity} of {self.barriers.name(which)}; {state}"
+
+
+@dataclass
+class BarrierWait:
+    """bar.sync: the generation of a block-wide or named barrier has passed."""
+
+    number: int
+    rows: Array
+    before: Array
+    loc: Loc | None
+
+    def blocked(self, group: BlockGroup) -> Array:
+        now = group.barriers.at(self.number).generation[self.rows]
+        return self.rows[(now == self.before) & ~group.dead[self.rows]]
+
+    def missing(self, group: BlockGroup, row: int) -> str:
+        came, needs = group.barriers.missing(self.number, row)
+        name = "__syncthreads" if self.number == 0 else f"named barrier {self.number}"
+        return f"waits at {name}, where {came} of {needs} threads have come"
+
+
+@dataclass
+class JoinWait:
+    """The sides of a branch have ended."""
+
+    strands: Sequence[Any]
+    loc: Loc | None
+
+    def blocked(self, group: BlockGroup) -> Array:
+        if all(s.done for s in self.strands):
+            return np.zeros(0, np.int64)
+        return np.concatenate([s.frame.rows for s in self.strands if not s.done])
+
+    def missing(self, group: BlockGroup, row: int) -> str:
+        return "waits for the other side of a branch"
