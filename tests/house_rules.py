@@ -22,7 +22,7 @@ RANKS = {
     "frontend": 5, "passes": 5, "codegen": 5, "sim": 5,
     "views": 6, "runtime": 6,
     "language": 7, "compiler": 7, "jit": 7, "kernel": 7, "bench": 7, "autotune": 7,
-    "pass_config": 7, "profiler": 7, "shim": 7,
+    "call_forms": 7, "pass_config": 7, "profiler": 7, "shim": 7,
     "notebook": 8, "cli": 8, "demo": 8, "doctor": 8, "commands": 8,
     "": 9,  # tilelab/__init__.py itself
     "__main__": 9,
@@ -31,7 +31,16 @@ STRANGERS = ({"frontend", "passes", "codegen", "sim"}, {"views", "runtime"})
 # The two readers of thread IR see nothing of tile IR's operations.
 HIGHEST_SEEN = {"codegen": 3, "sim": 3}
 
-LAZY = {"torch", "IPython", "matplotlib", "ipywidgets", "anywidget", "traitlets", "cuda"}
+LAZY = {
+    "ml_dtypes",
+    "torch",
+    "IPython",
+    "matplotlib",
+    "ipywidgets",
+    "anywidget",
+    "traitlets",
+    "cuda",
+}
 PUBLIC_MODULES = {"tilelab", "tilelab.language", "tilelang", "tilelang.language"}
 PRINTING = re.compile(r"^(cli|demo|commands|bench\.command)(\.|$)")
 

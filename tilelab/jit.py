@@ -12,9 +12,10 @@ import inspect
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from tilelab.call_forms import Binder, Call
 from tilelab.errors import TileError, TileTypeError, TileValueError
 from tilelab.frontend import (
     EagerFunction,
@@ -111,7 +112,9 @@ def _check_backend(execution_backend: str | None, target_host: Any) -> None:
         )
 
 
-def _in_threads(jobs: Sequence[Callable[[], Any]], workers: int | None, ignore_error: bool) -> list[Any]:
+def _in_threads(
+    jobs: Sequence[Callable[[], Any]], workers: int | None, ignore_error: bool
+) -> list[Any]:
     def run(job: Callable[[], Any]) -> Any:
         try:
             return job()
@@ -122,43 +125,6 @@ def _in_threads(jobs: Sequence[Callable[[], Any]], workers: int | None, ignore_e
 
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(run, jobs))
-
-
-def freeze(value: Any) -> Hashable:
-    """A compile-time argument as a key. TileTypeError (TL1495) for what cannot be one."""
-    if isinstance(value, list | tuple):
-        return (type(value).__name__, *(freeze(v) for v in value))
-    if isinstance(value, dict):
-        return ("dict", *sorted(((freeze(k), freeze(v)) for k, v in value.items()), key=repr))
-    if isinstance(value, set | frozenset):
-        return ("set", frozenset(freeze(v) for v in value))
-    try:
-        hash(value)
-    except TypeError:
-        raise TileTypeError(
-            f"the compile-time argument {value!r} cannot be part of a kernel's key",
-            code="TL1495",
-            hint="pass numbers, strings, types, functions, or lists, dicts and sets of them; if "
-            "it is a tensor, declare it in the body: A: T.Tensor[[M, K], dtype]",
-        ) from None
-    return (type(value), value) if isinstance(value, bool | int | float) else value
-
-
-@dataclass
-class Call:
-    """A call's arguments, sorted: compile-time, runtime, and keywords beyond the signature."""
-
-    static: dict[str, Any]
-    runtime: dict[str, Any]
-    extra: dict[str, Any] = field(default_factory=dict[str, Any])
-
-    def key(self) -> tuple[Hashable, ...]:
-        """The key of the compile-time arguments."""
-        return tuple(freeze(v) for v in self.static.values())
-
-    def extra_key(self, known: Sequence[str] = ()) -> tuple[Hashable, ...]:
-        """The key of the keywords that neither a parameter nor a constant (`known`) takes."""
-        return tuple(sorted((k, freeze(v)) for k, v in self.extra.items() if k not in known))
 
 
 class JITImpl:
@@ -174,7 +140,7 @@ class JITImpl:
         self.signature = inspect.signature(self.func)
         self.mode = "auto"
         self._outer = dict(outer)
-        self._eager: EagerFunction | None = None
+        self._binder = Binder(self.signature)
         self._learnt: dict[Hashable, EagerSignature] = {}
         self._kernels: dict[Hashable, JITKernel] = {}
         self._calls: dict[Hashable, JITKernel] = {}
@@ -191,7 +157,7 @@ class JITImpl:
         mode = self.mode if self.mode != "auto" else self._find_mode(args, kwargs)
         if mode == "lazy":
             return self._lazy_kernel(args, kwargs)
-        call = self._sort(args, kwargs)
+        call = self._eager_binder.sort(args, kwargs)
         return self._eager_kernel(call)(*call.runtime.values())
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
@@ -199,7 +165,7 @@ class JITImpl:
         mode = self.mode if self.mode != "auto" else self._find_mode(args, kwargs)
         if mode == "lazy":
             return self._lazy_kernel(args, kwargs)
-        return self._eager_kernel(self._sort(args, kwargs))
+        return self._eager_kernel(self._eager_binder.sort(args, kwargs))
 
     def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
         """The CUDA text for these arguments."""
@@ -210,15 +176,18 @@ class JITImpl:
         mode = self.mode if self.mode != "auto" else self._find_mode(args, kwargs)
         if mode == "lazy":
             return self._lazy_program(args, kwargs)
-        call = self._sort(args, kwargs)
-        return PrimFunc(self._trace(call, self._consts(call, self._learn(call, call.key()))), self.func)
+        call = self._eager_binder.sort(args, kwargs)
+        consts = self._consts(call, self._learn(call, call.key()))
+        return PrimFunc(self._trace(call, consts), self.func)
 
     def par_compile(
         self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
     ) -> list[Any]:
         """Kernels for several argument lists: dicts of keywords, or tuples."""
         jobs = [
-            functools.partial(self.compile, **c) if isinstance(c, dict) else functools.partial(self.compile, *c)
+            functools.partial(self.compile, **c)
+            if isinstance(c, dict)
+            else functools.partial(self.compile, *c)
             for c in configs
         ]
         return _in_threads(jobs, num_workers, ignore_error)
@@ -282,33 +251,26 @@ class JITImpl:
         form = _call_form(args, kwargs)
         if form is not None and form in self._calls:
             return self._calls[form]
-        call = self._sort_lazy(args, kwargs)
+        call = self._binder.sort(args, kwargs)
         key = (call.key(), call.extra_key())
         kernel = self._kernels.get(key)
         if kernel is None:
-            kernel = self._kernels[key] = self.options.kernel(self._lazy_program(args, kwargs).function)
+            program = self._lazy_program(args, kwargs)
+            kernel = self._kernels[key] = self.options.kernel(program.function)
         if form is not None:
             self._calls[form] = kernel
         return kernel
 
-    def _sort_lazy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        arguments, extra = _bind(self.signature, args, kwargs)
-        return Call(arguments, {}, extra)
-
     # ---- eager ------------------------------------------------------------------------------
 
-    @property
+    @functools.cached_property
     def eager(self) -> EagerFunction:
         """The function, classified into runtime and compile-time parameters."""
-        if self._eager is None:
-            self._eager = EagerFunction(self.func, self._outer)
-        return self._eager
+        return EagerFunction(self.func, self._outer)
 
-    def _sort(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        runtime = self.eager.runtime
-        arguments, extra = _bind(self.signature, args, kwargs, optional=runtime)
-        static = {n: v for n, v in arguments.items() if n not in runtime}
-        return Call(static, {n: arguments[n] for n in runtime if n in arguments}, extra)
+    @functools.cached_property
+    def _eager_binder(self) -> Binder:
+        return Binder(self.signature, self.eager.runtime)
 
     def _learn(self, call: Call, key: Hashable) -> EagerSignature:
         learnt = self._learnt.get(key)
@@ -341,32 +303,6 @@ def _call_form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable | None
     except TypeError:
         return None
     return form
-
-
-def _bind(
-    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any],
-    optional: Sequence[str] = (),
-) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
-    """Arguments by parameter name, defaults applied, and keywords that no parameter takes."""
-    parameters = signature.parameters
-    anything = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    own = kwargs if anything else {k: v for k, v in kwargs.items() if k in parameters}
-    extra = {} if anything else {k: v for k, v in kwargs.items() if k not in parameters}
-    if optional:
-        bound = signature.bind_partial(*args, **own)
-    else:
-        bound = signature.bind(*args, **own)
-    bound.apply_defaults()
-    missing = [
-        n for n, p in parameters.items()
-        if n not in bound.arguments and n not in optional and p.default is p.empty
-    ]  # fmt: skip
-    if missing:
-        raise TileTypeError(
-            f"the compile-time argument {missing[0]} is missing", code="TL1498",
-            hint=f"pass {missing[0]}=..., or declare it as a tensor in the body",
-        )  # fmt: skip
-    return dict(bound.arguments), extra
 
 
 def jit(

@@ -18,9 +18,9 @@ from tilelab.runtime.arguments import Binding, Signature
 from tilelab.runtime.builds import Builds, LoweredProgram
 from tilelab.runtime.inspection import Inspection
 from tilelab.runtime.launch import MISS, Launcher
+from tilelab.runtime.model import TimedReport
 from tilelab.runtime.options import compiler_options, config_map
 from tilelab.runtime.simulated import raise_findings, run_simulated
-from tilelab.sim import SimReport
 from tilelab.target import Target, parse_target
 from tilelab.views import show
 
@@ -107,7 +107,7 @@ class JITKernel(Inspection):
             )
         return None
 
-    def simulate(self, *args: Any, **options: Any) -> SimReport:
+    def simulate(self, *args: Any, **options: Any) -> TimedReport:
         """Run on the simulator and return its report (findings, counters, events), whatever it
         found. Inputs as in a call, on the CPU; `options` go to `tilelab.sim.simulate`."""
         binding = self.signature.bind(args)
@@ -123,7 +123,8 @@ class JITKernel(Inspection):
         return Profiler(self, tensor_supply_type)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return show(self)._repr_mimebundle_(include, exclude)
+        report = show(self)
+        return {"text/plain": report.to_text(), "text/html": report.to_html()}
 
     def __repr__(self) -> str:
         return f"<JITKernel {self.signature} for {self.target}>"

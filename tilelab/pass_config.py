@@ -67,7 +67,7 @@ def normalise(pass_configs: Mapping[Any, Any] | None) -> dict[str, Any]:
             raise TileValueError(
                 f"pass_configs has the unknown key {name!r}",
                 code="TL1202",
-                hint="did you mean " + " or ".join(near) + "?" if near else "see tilelab.PassConfigKey",
+                hint=f"did you mean {' or '.join(near)}?" if near else "see tilelab.PassConfigKey",
             )
         if name not in ACTIVE and name not in _told:
             _told.add(name)

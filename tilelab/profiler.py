@@ -127,7 +127,8 @@ class Profiler:
 def _listed(value: Any) -> list[Any]:
     if value is None:
         return []
-    return list(value) if isinstance(value, list | tuple) else [value]
+    many: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+    return list(many)
 
 
 def _tensors(values: Sequence[Any]) -> list[Any]:

@@ -1,11 +1,14 @@
 """What the judge asks in exercise 01, what is right, and which wrong ideas it recognises."""
 
-from __future__ import annotations
-
+# No postponed annotations here: those of the kernel below are values of its closure.
 from collections.abc import Callable, Iterator
+from functools import cache
 from random import Random
+from typing import Any
 
-from judge.checks import Case, Fields, Quiz, WrongIdea
+import tilelab
+import tilelab.language as T
+from judge.checks import Case, Fields, Measured, Quiz, WrongIdea
 
 FIELDS = ("bytes_per_stage", "total_bytes", "blocks_per_sm")
 KIB = 1024
@@ -120,6 +123,49 @@ def draw(rng: Random) -> list[Case]:
     return list(cases())
 
 
+# -- what the compiler really asks for ------------------------------------------------------------
+
+SIZE = 1024  # of the square matrices; the block's shared memory does not depend on it
+
+
+def tiled_gemm(block_M: int, block_N: int, block_K: int, num_stages: int) -> Any:
+    """A pipelined GEMM with these tiles, as a program."""
+
+    @T.prim_func
+    def gemm(
+        A: T.Tensor((SIZE, SIZE), "float16"),
+        B: T.Tensor((SIZE, SIZE), "float16"),
+        C: T.Tensor((SIZE, SIZE), "float16"),
+    ):
+        with T.Kernel(SIZE // block_N, SIZE // block_M, threads=128) as (column, row):
+            a_tile = T.alloc_shared((block_M, block_K), "float16")
+            b_tile = T.alloc_shared((block_K, block_N), "float16")
+            total = T.alloc_fragment((block_M, block_N), "float32")
+            T.clear(total)
+            for k in T.Pipelined(SIZE // block_K, num_stages=num_stages):
+                T.copy(A[row * block_M, k * block_K], a_tile)
+                T.copy(B[k * block_K, column * block_N], b_tile)
+                T.gemm(a_tile, b_tile, total)
+            T.copy(total, C[row * block_M, column * block_N])
+
+    return gemm
+
+
+@cache
+def compiled_bytes(block_M: int, block_N: int, block_K: int, num_stages: int) -> int:
+    """Dynamic shared memory of the compiled kernel, on a chip with TMA."""
+    program = tiled_gemm(block_M, block_N, block_K, num_stages)
+    kernel = tilelab.compile(
+        program, target=tilelab.parse_target("hopper"), pass_configs={"tl.plain_pipeline": True}
+    )
+    return kernel.program.kernels[0].dynamic_bytes
+
+
+COMPILED = Measured(
+    Case("compile.anchor", "the compiled kernel", _args(128, 128, 64, 16, 3, 228 * KIB), False),
+    lambda: {"total_bytes": compiled_bytes(128, 128, 64, 3)},
+)
+
 # -- wrong ideas ----------------------------------------------------------------------------------
 
 
@@ -218,5 +264,6 @@ EXERCISE = Quiz(
     expected=budget,
     ideas=IDEAS,
     starter_code="NOT_IMPLEMENTED",
+    measured=(COMPILED,),
     hint_command="read the rules in exercises/01_shared_memory_budget/task.md",
 )

@@ -71,7 +71,8 @@ def test_hidden_values_stay_hidden(tmp_path: Path) -> None:
     report = to_json(verdict)
     hidden = [case for case in report["cases"] if case["hidden"]]
     assert all(case["message"] == "ValueError was raised in line 5" for case in hidden)
-    assert verdict.outcome.output.count("block_M") == 4  # the public cases
+    public = sum(not case["hidden"] for case in report["cases"])
+    assert verdict.outcome.output.count("block_M") == public
     assert "loaded" in verdict.outcome.output
 
 

@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("IPython")
 
+from tilelab.notebook import unload_ipython_extension
+
 
 @pytest.fixture
 def shell() -> Iterator[Any]:
@@ -20,5 +22,5 @@ def shell() -> Iterator[Any]:
     made.display_pub = CapturingDisplayPublisher()
     made.run_line_magic("load_ext", "tilelab")
     yield made
-    made.run_line_magic("unload_ext", "tilelab")
+    unload_ipython_extension(made)
     InteractiveShell.clear_instance()

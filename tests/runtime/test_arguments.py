@@ -186,7 +186,8 @@ def test_bytes_and_truth_values_are_taken_for_one_another() -> None:
 
 def test_out_idx() -> None:
     assert gemm((-1,)).outputs == (2,) and gemm((-1,)).inputs == (0, 1)
-    assert gemm((2, 0)).outputs == (2, 0)
+    fixed = Signature("f", [tensor(x, (4,)) for x in "ABC"], (), (2, 0))
+    assert fixed.outputs == (2, 0) and fixed.inputs == (1,)
     for wrong in ((3,), (-4,), (1, 1), (2, -1)):
         with pytest.raises(TileValueError) as caught:
             gemm(wrong)
@@ -219,6 +220,7 @@ def test_alignment() -> None:
     assert misaligned(need, facts(4096, (3, 8), (8, 1))) is None
     assert misaligned(need, facts(4096, (1, 7), (7, 1))) is None  # one row is never stepped
     assert "2 bytes past a multiple of 16" in str(misaligned(need, facts(4098, (3, 8), (8, 1))))
+    assert misaligned(need, facts(4096, (3, 1), (1, 1))) is not None  # rows one element apart
     rows = str(misaligned(need, facts(4096, (3, 7), (7, 1))))
     assert "rows of argument A lie 14 bytes apart" in rows
 

@@ -11,17 +11,15 @@ import torch
 from tilelab import dtypes
 from tilelab.errors import TileTypeError, TileValueError
 from tilelab.ir import Buffer, Scope, Seq, TensorParam, Var, ceildiv
-from tilelab.passes.plan import PipelinePlan, VersionedBuffer
 from tilelab.profiler import Profiler, TensorSupplyType, compare
 from tilelab.runtime import doctor, driver, reports
 from tilelab.runtime.arguments import Signature
-from tilelab.runtime.budget import budget_lines, check_shared, largest_stages
 from tilelab.runtime.host import host_text
 from tilelab.runtime.launch import MISS, Launcher, row_major
 from tilelab.runtime.options import compiler_options, config_map
 from tilelab.runtime.supply import fill, make_inputs
 from tilelab.runtime.timing import Milliseconds, do_bench
-from tilelab.thread.nodes import Alignment, Program, SharedSlot, TensorMap, ThreadKernel
+from tilelab.thread.nodes import Alignment, Program, TensorMap, ThreadKernel
 
 # ---- options ---------------------------------------------------------------------------------
 
@@ -36,7 +34,7 @@ def test_flags_in_nvcc_s_spelling() -> None:
 
 
 def test_pass_configs_that_are_flags() -> None:
-    class Key(str, enum.Enum):
+    class Key(enum.StrEnum):
         FAST = "tl.enable_fast_math"
         LEVEL = "tl.ptxas_register_usage_level"
 
@@ -52,68 +50,6 @@ def test_pass_configs_that_are_flags() -> None:
 def test_flags_must_be_text() -> None:
     with pytest.raises(TileTypeError):
         compiler_options([3], {})  # type: ignore[list-item]
-
-
-# ---- shared memory ---------------------------------------------------------------------------
-
-
-def shared(name: str, *shape: int) -> Buffer:
-    return Buffer(name, shape, dtypes.FLOAT16, Scope.SHARED)
-
-
-def staged(stages: int) -> tuple[ThreadKernel, PipelinePlan]:
-    a, b, c = shared("A_shared", 128, 64), shared("B_shared", 64, 256), shared("C_shared", 128, 64)
-    size_a, size_b, size_c = 128 * 64 * 2, 64 * 256 * 2, 128 * 64 * 2
-    slots = (
-        SharedSlot(a, 0, stages * size_a, True),
-        SharedSlot(b, stages * size_a, stages * size_b, True),
-        SharedSlot(c, stages * (size_a + size_b), size_c, True),
-    )
-    total = stages * (size_a + size_b) + size_c
-    kernel = ThreadKernel(
-        name="gemm", maps=(), tensors=(), scalars=(), grid=(1,), threads=(128,),
-        user_threads=(128,), block_vars=(), thread_vars=(), locals=(), shared=slots,
-        dynamic_bytes=total, static_bytes=64, body=Seq(()),
-    )  # fmt: skip
-    versions = (VersionedBuffer(a, stages, size_a), VersionedBuffer(b, stages, size_b))
-    plan = PipelinePlan(
-        loop="ko", kernel="gemm", mechanism="tma", num_stages=stages, prefetch=stages,
-        trip_count=None, producers=(), consumers=(), buffers=versions, roles=(), barriers=(),
-        loc=None, reason="",
-    )  # fmt: skip
-    return kernel, plan
-
-
-def test_budget_within_the_limit() -> None:
-    kernel, plan = staged(4)
-    check_shared(kernel, 232_448, "the chip", [plan])
-    lines = {line.name: line for line in budget_lines(kernel, [plan])}
-    assert lines["B_shared"].copies == 4 and lines["B_shared"].bytes_each == 32_768
-    assert lines["C_shared"].copies == 1 and lines["C_shared"].bytes == 16_384
-    assert largest_stages(kernel, [plan], 232_448) == (4, 4)
-
-
-def test_too_many_stages_names_the_most_that_fit() -> None:
-    kernel, plan = staged(7)
-    with pytest.raises(TileValueError) as caught:
-        check_shared(kernel, 232_448, "the chip", [plan])
-    error = caught.value
-    assert error.code == "TL1634" and "shared memory" in error.message
-    assert str(7 * 49_152 + 16_384 + 64) in error.message and "232448" in error.message
-    assert "num_stages=4 is the most that fits (now 7)" in error.hint
-    assert any("B_shared: 229,376 bytes (7 stages of 32,768)" in note for note in error.notes)
-
-
-def test_not_one_stage_fits() -> None:
-    kernel, plan = staged(2)
-    with pytest.raises(TileValueError, match="not even one stage fits: make B_shared smaller"):
-        try:
-            check_shared(kernel, 40_000, "the chip", [plan])
-        except TileValueError as error:
-            raise TileValueError(error.hint) from error
-    with pytest.raises(TileValueError) as caught:
-        check_shared(kernel, 40_000, "the chip")
-    assert caught.value.hint == "make B_shared smaller"
 
 
 # ---- the launcher without a GPU ----------------------------------------------------------------
@@ -132,7 +68,8 @@ def test_calls_on_the_cpu_miss_the_quick_path() -> None:
 
 
 def test_row_major() -> None:
-    assert row_major((2, 3, 4)) == (12, 4, 1) and row_major(()) == () and row_major((3, 0)) == (1, 1)
+    assert row_major((2, 3, 4)) == (12, 4, 1)
+    assert row_major(()) == () and row_major((3, 0)) == (1, 1)
 
 
 def test_host_text() -> None:

@@ -50,6 +50,11 @@ class Parser(argparse.ArgumentParser):
     def print_help(self, file: Any = None) -> None:
         raise HelpShown(self.format_help())
 
+    def format_help(self) -> str:
+        """The help; argparse halves the percent signs of `%%tilelang` in some places."""
+        halved = self.prog.replace("%%", "%")
+        return super().format_help().replace(f"usage: {halved} ", f"usage: {self.prog} ", 1)
+
     def options(self) -> list[str]:
         """Every option string of this parser and its commands."""
         found = [name for action in self._actions for name in action.option_strings]

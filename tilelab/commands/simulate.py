@@ -15,13 +15,14 @@ def simulated(reports: Sequence[Timed]) -> list[SimReport]:
 
 
 def summary(reports: Sequence[SimReport]) -> str:
-    """Every finding of the simulated calls in order, and the modelled time of each call."""
+    """What each simulated call was, and every finding with its place."""
     if not reports:
         return "no kernel ran on the simulator"
     lines: list[str] = []
     for number, report in enumerate(reports, 1):
         found = plural(len(report.findings), "finding") if report.findings else "nothing found"
-        lines.append(f"call {number}: {found}, {1e3 * report.modelled_ms:.1f} us modelled")
+        size = plural(report.blocks, "block")
+        lines.append(f"call {number}: {size} in {report.seconds:.2f} s, {found}")
         lines += [_indented(str(finding)) for finding in report.findings]
     return "\n".join(lines)
 

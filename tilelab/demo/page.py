@@ -5,6 +5,7 @@ Style and script lie beside this module as files and are put inline, so the page
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -84,9 +85,10 @@ def _section(section: Section) -> str:
 
 
 def _code(view: SourceView, prefix: str) -> str:
+    texts = textwrap.dedent("\n".join(line.text for line in view.python)).split("\n")
     python = "".join(
-        _line(line, "py", prefix, [f"cu{n}" for n in view.cuda_of(line.number)])
-        for line in view.python
+        _line(Line(line.number, text), "py", prefix, [f"cu{n}" for n in view.cuda_of(line.number)])
+        for line, text in zip(view.python, texts, strict=True)
     )
     cuda = "".join(
         _line(line, "cu", prefix, [f"py{n}" for n in view.python_of(line.number)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeGuard
 
 from tilelab.errors import TileIndexError, TileRuntimeError, TileTypeError
 from tilelab.frontend.kernel import KernelFrame
@@ -87,7 +87,7 @@ class Assign:
         self.variables.pop(name, None)
         return self._first(name, value)
 
-    def _is_new(self, value: Any) -> bool:
+    def _is_new(self, value: object) -> TypeGuard[ScalarBuffer]:
         """An alloc_var that no name holds yet (it is being defined, not read)."""
         return isinstance(value, ScalarBuffer) and not self.session.owns(value)
 
@@ -129,9 +129,8 @@ class Assign:
     def unpack(self, names: tuple[str, ...], value: Any) -> list[Any]:
         """The values of a tuple assignment, taken before any target changes."""
         if isinstance(value, KernelFrame) and not value.opened:
-            opened = self._open_frame(names, value)
-            value = opened if isinstance(opened, list) else [opened]
-        items = list(value)
+            self._open_frame(names, value)
+        items: list[Any] = list(value)
         if len(items) != len(names):
             raise TileTypeError(
                 f"{len(items)} values cannot be assigned to {len(names)} names",

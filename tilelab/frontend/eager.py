@@ -7,6 +7,7 @@ shapes; phase 2 runs it again with the constants' values.
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,12 +17,19 @@ from typing import Any
 from tilelab.errors import TileRuntimeError, TileValueError
 from tilelab.frontend.function import assemble, collect_outputs, run_traced
 from tilelab.frontend.mutate import plain_function
-from tilelab.frontend.params import Param, annotations, called, is_runtime, make_param, namespace
+from tilelab.frontend.params import (
+    Param,
+    annotations_of,
+    called,
+    is_runtime,
+    make_param,
+    namespace,
+)
 from tilelab.frontend.poison import Poison
 from tilelab.frontend.session import Session, SignatureDone
 from tilelab.frontend.source import find_source
 from tilelab.frontend.types import TensorType
-from tilelab.ir import Buffer, Function, ScalarParam, TensorParam, Var, const_int
+from tilelab.ir import Buffer, Function, ScalarParam, TensorParam, Var
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ class EagerFunction:
         self.fn: FunctionType = plain_function(fn, "@tilelang.jit")
         self.signature = inspect.signature(self.fn)
         names = self.signature.parameters
-        found = annotations(self.fn, outer)
+        found = annotations_of(self.fn, outer)
         self.annotations = {n: called(a) for n, a in found.items() if n in names}
         declared = _declared(self.fn, frozenset(names), outer)
         self.annotated = frozenset(declared)
@@ -64,10 +72,8 @@ class EagerFunction:
     def learn(self, arguments: Mapping[str, Any]) -> EagerSignature:
         """Phase 1. `arguments` are the compile-time arguments."""
         session = Session("signature")
-        try:
+        with contextlib.suppress(SignatureDone):
             self._run(session, arguments)
-        except SignatureDone:
-            pass
         buffers = {n: session.buffers[n] for n in self.runtime if n in session.buffers}
         matches = tuple(_match(name, var, buffers) for name, var in session.consts.items())
         return EagerSignature(matches)
@@ -96,8 +102,8 @@ class EagerFunction:
             assert isinstance(param, ScalarParam)
             session.scalars[name] = param
             return param.var
-        return Poison(name, "is used before its type is declared", f"write {name}: T.Tensor[...] first",
-                      "TL1425", None)  # fmt: skip
+        hint = f"write {name}: T.Tensor[...] first"
+        return Poison(name, "is used before its type is declared", hint, "TL1425", None)
 
     def _param(self, session: Session, name: str) -> Param:
         if name in session.scalars:
@@ -113,7 +119,7 @@ def _match(name: str, var: Var, buffers: Mapping[str, Buffer]) -> ConstMatch:
                 if dim is var:
                     return ConstMatch(name, parameter, axis, is_stride)
     raise TileRuntimeError(
-        f"Constexpr variable `{name}` is not used in any buffer shape or stride; "
+        f"Constexpr variable `{name}` is not used in any buffer shape or stride. "
         "At least one DIRECT usage is needed to find its value",
         code="TL1485",
         hint=f"use {name} alone as an extent of a tensor parameter, or pass it as an argument",
@@ -122,27 +128,26 @@ def _match(name: str, var: Var, buffers: Mapping[str, Buffer]) -> ConstMatch:
 
 def const_value(match: ConstMatch, arguments: Mapping[str, Any], extra: Mapping[str, Any]) -> int:
     """The value of a constant for a call: a keyword of its name, else the tensor's extent."""
-    if match.name in extra:
+    if extra and match.name in extra:
         return int(extra[match.name])
     tensor = arguments.get(match.parameter)
     if tensor is None:
         raise TileValueError(
-            f"Cannot find value for constexpr variable `{match.name}`: {match.parameter} is not given; "
-            "provide it as a keyword argument",
+            f"Cannot find value for constexpr variable `{match.name}`: {match.parameter} is not "
+            "given; provide it as a keyword argument",
             code="TL1486",
             hint=f"write {match.name}=... or pass the tensor {match.parameter}",
         )
     dims = _strides(tensor) if match.is_stride else tensor.shape
     if match.axis >= len(dims):
         raise TileValueError(
-            f"{match.parameter} has {len(dims)} axes, and axis {match.axis} determines {match.name}",
+            f"{match.parameter} has {len(dims)} axes, and axis {match.axis} determines "
+            f"{match.name}",
             code="TL1487",
             hint="pass a tensor of the declared rank",
         )
-    value = const_int(dims[match.axis])
-    if value is None:
-        value = int(dims[match.axis])
-    return value
+    value = dims[match.axis]
+    return value if type(value) is int else int(value)
 
 
 def _strides(tensor: Any) -> tuple[Any, ...]:
@@ -156,7 +161,9 @@ def _strides(tensor: Any) -> tuple[Any, ...]:
 # ---- what the text says ---------------------------------------------------------------------
 
 
-def _declared(fn: FunctionType, names: frozenset[str], outer: Mapping[str, Any] | None) -> set[str]:
+def _declared(
+    fn: FunctionType, names: frozenset[str], outer: Mapping[str, Any] | None
+) -> set[str]:
     """Parameters that a bare annotation statement of the body declares as tensors."""
     found: set[str] = set()
     known = namespace(fn, outer)

@@ -77,16 +77,15 @@ def run_traced(
             returned = bind_tracer(fn, code, frame)(**arguments)
             frame.finish()
         except TileError as error:
-            raise error.at(session.loc_of(error.__traceback__))
+            error.at(session.loc_of(error.__traceback__))
+            raise
     return returned
 
 
 def collect_outputs(session: Session, returned: Any) -> None:
     """Check what a traced function returned against its T.empty tensors."""
-    if returned is None:
-        values: tuple[Any, ...] = ()
-    else:
-        values = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
+    several = isinstance(returned, tuple | list)
+    values: list[Any] = list(returned) if several else [] if returned is None else [returned]  # pyright: ignore[reportUnknownArgumentType]
     for value in values:
         if not any(value is empty for empty in session.empties):
             raise TileRuntimeError(
@@ -102,7 +101,7 @@ def collect_outputs(session: Session, returned: Any) -> None:
                 loc=empty.loc,
                 hint=f"return {empty.name}, or make it a parameter",
             )
-    session.outputs = list(values)
+    session.outputs = values
 
 
 def _describe(value: Any) -> str:

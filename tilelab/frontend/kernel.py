@@ -81,9 +81,9 @@ class KernelFrame:
 
 
 def _thread_counts(threads: Any) -> tuple[int, ...]:
-    entries = (threads,) if not isinstance(threads, tuple | list) else tuple(threads)
     if threads is None:
-        entries = (DEFAULT_THREADS,)
+        threads = DEFAULT_THREADS
+    entries: list[Any] = list(threads) if isinstance(threads, tuple | list) else [threads]  # pyright: ignore[reportUnknownArgumentType]
     counts = tuple(const_int(t) for t in entries)
     if not 1 <= len(counts) <= 3 or any(t is None or t <= 0 for t in counts):
         raise TileValueError(

@@ -182,7 +182,7 @@ def _trip_count(start: Expr, stop: Expr, step: Expr) -> Expr:
     """Iterations of range(start, stop, step)."""
     by = const_int(step)
     if by == 0:
-        raise TileValueError("the step of a loop is 0", code="TL1441", hint="use a step like 1 or -1")
+        raise TileValueError("the step of a loop is 0", code="TL1441", hint="use 1 or -1")
     if by is None:
         count: Any = ceildiv(stop - start, step)
     elif by > 0:
@@ -195,15 +195,12 @@ def _trip_count(start: Expr, stop: Expr, step: Expr) -> Expr:
 
 def _loop_var(name: str, start: Expr, extent: Expr, step: Expr) -> Var:
     last = start + (extent - 1) * step
-    lows = (start.bounds[0], last.bounds[0])
-    highs = (start.bounds[1], last.bounds[1])
-    lo = None if None in lows else min(lows)  # type: ignore[type-var]
-    hi = None if None in highs else max(highs)  # type: ignore[type-var]
-    by = const_int(step)
-    if by is not None and by > 0:
-        lo = start.bounds[0]
-    if by is not None and by < 0:
-        hi = start.bounds[1]
+    (lo, hi), (last_lo, last_hi) = start.bounds, last.bounds
+    by = const_int(step) or 0
+    if by <= 0:
+        lo = None if lo is None or last_lo is None else min(lo, last_lo)
+    if by >= 0:
+        hi = None if hi is None or last_hi is None else max(hi, last_hi)
     return Var(name, promote(start.dtype, extent.dtype), lo, hi)
 
 

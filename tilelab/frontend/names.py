@@ -7,7 +7,8 @@ assignments.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -67,7 +68,8 @@ def _events(node: ast.AST) -> Iterator[tuple[str, bool]]:
         yield node.id, not isinstance(node.ctx, ast.Load)
         return
     if isinstance(node, _COMPREHENSIONS):
-        inner = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        targets = [n for g in node.generators for n in ast.walk(g.target)]
+        inner = {n.id for n in targets if isinstance(n, ast.Name)}
         for child in ast.iter_child_nodes(node):
             yield from ((n, s) for n, s in _events(child) if n not in inner)
         return
@@ -82,7 +84,7 @@ def _load(target: ast.expr) -> list[ast.AST]:
     return [target]
 
 
-_ORDER = {
+_ORDER: dict[type[ast.AST], Callable[[Any], list[ast.AST]]] = {
     ast.Assign: lambda n: [n.value, *n.targets],
     ast.AnnAssign: lambda n: [n.value, n.target] if n.value is not None else [],
     ast.AugAssign: lambda n: [*_load(n.target), n.value],

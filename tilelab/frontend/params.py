@@ -30,7 +30,7 @@ def namespace(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> dict[
     return names
 
 
-def annotations(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def annotations_of(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The evaluated annotations of a function's parameters."""
     found: dict[str, Any] = {}
     for name, value in fn.__annotations__.items():
@@ -53,7 +53,7 @@ def _evaluate(name: str, text: str, fn: FunctionType, outer: Mapping[str, Any] |
 
 def make_params(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> list[Param]:
     """The parameters of a @T.prim_func. TileValueError (TL1423) for one without annotation."""
-    found = annotations(fn, outer)
+    found = annotations_of(fn, outer)
     params: list[Param] = []
     for parameter in inspect.signature(fn).parameters.values():
         name = parameter.name

@@ -141,11 +141,12 @@ class Regions:
             self.variables.pop(target, None)
         region = Active(names, _pick(names, values), loc, carried=carried)
         self._active[number] = region
+        spec = iterable
         if isinstance(iterable, range) and self.session.kernel is not None:
-            iterable = RangeLoop(iterable.start, iterable.stop, iterable.step)
-        if is_loop(iterable):
+            spec = RangeLoop(iterable.start, iterable.stop, iterable.step)
+        if is_loop(spec):
             region.kind = "loop"
-            return self._ir_loop(number, iterable, targets, loc)
+            return self._ir_loop(number, spec, targets, loc)
         items = python_values(iterable)
         if items is None:
             raise TileTypeError(

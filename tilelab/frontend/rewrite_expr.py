@@ -14,7 +14,7 @@ from tilelab.errors import Loc, TileNotSupported
 
 TRACER = "__tl"
 _LOADED_BUILTINS = frozenset({"range", "min", "max", "abs", "round", "sum"})
-_COMPARE = {
+_COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
     ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
 }  # fmt: skip
@@ -56,10 +56,11 @@ class ExprRewriter(ast.NodeTransformer):
     def refuse(self, node: ast.AST, what: str, hint: str) -> NoReturn:
         """A construct that traced code cannot hold."""
         at: Any = node
-        loc = Loc(
-            self.file, at.lineno, at.col_offset, at.end_lineno or 0, at.end_col_offset or 0, self.function
+        stop = (at.end_lineno or 0, at.end_col_offset or 0)
+        loc = Loc(self.file, at.lineno, at.col_offset, *stop, self.function)
+        raise TileNotSupported(
+            f"{what} is not supported in traced code", code="TL1450", loc=loc, hint=hint
         )
-        raise TileNotSupported(f"{what} is not supported in traced code", code="TL1450", loc=loc, hint=hint)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         """`a and b` -> `__tl.both(b) if __tl.need_and(a) else __tl.pop()`; `or` alike."""
@@ -97,7 +98,7 @@ class ExprRewriter(ast.NodeTransformer):
         """`a if c else b` -> `__tl.choose(c, lambda: a, lambda: b)`."""
         test, a, b = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
         if any(isinstance(n, ast.NamedExpr) for side in (a, b) for n in ast.walk(side)):
-            self.refuse(node, "a walrus inside a conditional expression", "assign the value before")
+            self.refuse(node, "a walrus in a conditional expression", "assign it before")
         return tracer_call("choose", node, test, _thunk(a), _thunk(b))
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:

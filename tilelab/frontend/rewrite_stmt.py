@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from tilelab.frontend.names import assigned, read_first, target_names
 from tilelab.frontend.rewrite_expr import ExprRewriter, constant, place, tracer_call
 
-_BINARY = {
+_BINARY: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
     ast.Pow: "**", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|",
     ast.BitXor: "^", ast.MatMult: "@",
@@ -43,7 +43,7 @@ class StmtRewriter(ExprRewriter):
         """A list of statements, rewritten."""
         result: list[ast.stmt] = []
         for statement in statements:
-            new = self.visit(statement)
+            new: list[ast.stmt] | ast.stmt = self.visit(statement)
             result.extend(new if isinstance(new, list) else [new])
         return result or [ast.Pass(lineno=1, col_offset=0)]
 
@@ -51,7 +51,9 @@ class StmtRewriter(ExprRewriter):
         self._numbers += 1
         return constant(self._numbers)
 
-    def _rebind(self, method: str, number: ast.Constant, names: tuple[str, ...], at: Any) -> ast.stmt:
+    def _rebind(
+        self, method: str, number: ast.Constant, names: tuple[str, ...], at: Any
+    ) -> ast.stmt:
         """`(a, b) = __tl.method(number, locals())`."""
         call = tracer_call(method, at, number, _locals(at))
         if not names:
@@ -151,10 +153,10 @@ class StmtRewriter(ExprRewriter):
 
     def _hinted(self, target: ast.expr, value: ast.expr) -> ast.expr:
         """The value, told the name that it will get: element by element where both are tuples."""
-        if isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List):
-            if len(target.elts) == len(value.elts) and not _starred(value.elts):
-                value.elts = [self._hinted(t, v) for t, v in zip(target.elts, value.elts, strict=True)]
-                return value
+        if _pairs_up(target, value):
+            pairs = zip(target.elts, value.elts, strict=True)  # type: ignore[attr-defined]
+            value.elts = [self._hinted(t, v) for t, v in pairs]  # type: ignore[attr-defined]
+            return value
         names = target_names(target)
         if not names:
             return self.visit(value)
@@ -241,5 +243,9 @@ class StmtRewriter(ExprRewriter):
         self.refuse(node, "async def", "use a plain def")
 
 
-def _starred(elements: list[ast.expr]) -> bool:
-    return any(isinstance(e, ast.Starred) for e in elements)
+def _pairs_up(target: ast.expr, value: ast.expr) -> bool:
+    """Whether both are tuples as written, with one element for each name."""
+    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
+        return False
+    starred = any(isinstance(e, ast.Starred) for e in value.elts)
+    return len(target.elts) == len(value.elts) and not starred

@@ -4,8 +4,8 @@ Hides linecache, notebook cells, `python -c`, and the ways in which a text can b
 """
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 import linecache
 import sys
@@ -55,7 +55,7 @@ def find_source(fn: FunctionType) -> FunctionSource:
         if parsed is None or node is None:
             stale = True
             continue
-        if _rewritten_by_pytest(code) or _same_code(_find_code(parsed.code, code), code):
+        if _rewritten_by_pytest(code) or _made_from(parsed, code, file):
             return FunctionSource(node, file, flags)
         stale = True
     raise _stale(code) if stale else _missing(code)
@@ -122,6 +122,20 @@ def _find_code(root: CodeType, wanted: CodeType) -> CodeType | None:
             return code
         stack.extend(c for c in code.co_consts if isinstance(c, CodeType))
     return None
+
+
+def _made_from(parsed: Parsed, code: CodeType, file: str) -> bool:
+    """Whether compiling the text gives `code`: as a whole, or statement by statement as IPython
+    does (then the compiler does not see that a name is an imported module, and calls differ)."""
+    if _same_code(_find_code(parsed.code, code), code):
+        return True
+    for stmt in parsed.tree.body:
+        first = min([stmt.lineno, *(d.lineno for d in getattr(stmt, "decorator_list", ()))])
+        if first <= code.co_firstlineno <= (stmt.end_lineno or first):
+            options = code.co_flags & _FUTURE | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            alone = compile(ast.Module([stmt], []), file, "exec", options, dont_inherit=True)
+            return _same_code(_find_code(alone, code), code)
+    return False
 
 
 def _same_code(a: CodeType | None, b: CodeType) -> bool:

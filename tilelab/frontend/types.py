@@ -42,7 +42,7 @@ def plain_dtype(value: Any) -> DType:
 
 def as_dims(shape: Any, what: str) -> tuple[Dim, ...]:
     """A shape as a tuple of ints and expressions; TileTypeError (TL1420) names the bad entry."""
-    entries = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    entries: tuple[Any, ...] = tuple(shape) if isinstance(shape, tuple | list) else (shape,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return tuple(_dim(entry, what) for entry in entries)
 
 

@@ -13,17 +13,31 @@ from typing import Any
 from tilelab.errors import TileTypeError
 from tilelab.frontend.loops import RangeLoop
 from tilelab.frontend.poison import Poison, raise_poison
-from tilelab.ir import Buffer, Const, Expr, Region, ScalarBuffer, as_expr, binary, const_int, select, unary
+from tilelab.ir import (
+    Buffer,
+    Const,
+    Expr,
+    Region,
+    ScalarBuffer,
+    as_expr,
+    binary,
+    select,
+    unary,
+)
 
 _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "==": operator.eq, "!=": operator.ne, "is": operator.is_, "is not": operator.is_not,
-    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv,
-    "//": operator.ifloordiv, "%": operator.imod, "**": operator.ipow, "@": operator.imatmul,
-    "<<": operator.ilshift, ">>": operator.irshift, "&": operator.iand, "|": operator.ior,
-    "^": operator.ixor,
 }  # fmt: skip
-_REPLACEMENTS = {"min": "T.min", "max": "T.max", "abs": "T.abs", "round": "T.round", "sum": "a loop"}
+_IN_PLACE = {
+    "+": "iadd", "-": "isub", "*": "imul", "/": "itruediv", "//": "ifloordiv", "%": "imod",
+    "**": "ipow", "@": "imatmul", "<<": "ilshift", ">>": "irshift", "&": "iand", "|": "ior",
+    "^": "ixor",
+}  # fmt: skip
+_PYTHON.update({op: getattr(operator, name) for op, name in _IN_PLACE.items()})
+_REPLACEMENTS = {
+    "min": "T.min", "max": "T.max", "abs": "T.abs", "round": "T.round", "sum": "a loop",
+}  # fmt: skip
 
 
 def is_traced(value: object) -> bool:
@@ -120,7 +134,7 @@ class Values:
             return fn
 
         def checked(*args: Any, **kwargs: Any) -> Any:
-            if any(is_traced(a) for a in args if not isinstance(a, Buffer) or isinstance(a, ScalarBuffer)):
+            if any(map(is_traced, args)):
                 name = fn.__name__
                 raise TileTypeError(
                     f"Python's {name}() needs values now, and this one is known only in the kernel",
@@ -158,7 +172,7 @@ def _contains(value: Any, container: Any) -> bool:
 
 def _range(*args: Any) -> Any:
     """`range(...)`: Python's own for Python ints, else a serial loop of the kernel."""
-    values = [const_int(a) if isinstance(a, Const) else a for a in args]
+    values: list[Any] = [int(a.value) if isinstance(a, Const) else a for a in args]
     if not any(is_traced(v) for v in values):
         return range(*values)
     start, stop, step = (0, values[0], 1) if len(values) == 1 else (*values, 1)[:3]

@@ -68,16 +68,16 @@ from tilelab.language.math import (
 )
 from tilelab.language.memory import alloc_fragment, alloc_local, alloc_shared, alloc_var
 from tilelab.language.tensor import Ref, StridedTensor, Tensor, empty
-from tilelab.tile.ops import GemmWarpPolicy, clear, copy, fill, gemm
+from tilelab.tile.ops import LANGUAGE as _OPS
 
 Buffer = Tensor
 
 __all__ = [
-    "Buffer", "Cast", "GemmWarpPolicy", "Kernel", "Parallel", "Persistent", "Pipelined", "Ref",
+    "Buffer", "Cast", "Kernel", "Parallel", "Persistent", "Pipelined", "Ref",
     "Select", "Serial", "StridedTensor", "Tensor", "Unroll", "Vectorized", "align_up",
     "alloc_fragment", "alloc_local", "alloc_shared", "alloc_var", "bitwise_and", "bitwise_not",
-    "bitwise_or", "bitwise_xor", "cast", "cdiv", "ceildiv", "clamp", "clear", "const", "copy",
-    "dtype", "dynamic", "empty", "exp10", "fill", "floordiv", "floormod", "gemm",
+    "bitwise_or", "bitwise_xor", "cast", "cdiv", "ceildiv", "clamp", "const", "dtype", "dynamic",
+    "empty", "exp10", "floordiv", "floormod",
     "get_block_binding", "get_block_bindings", "get_block_extent", "get_block_extents",
     "get_lane_idx", "get_thread_binding", "get_thread_bindings", "get_thread_extent",
     "get_thread_extents", "get_warp_group_idx", "get_warp_idx", "grid", "if_then_else",
@@ -85,10 +85,11 @@ __all__ = [
     "prim_func", "round", "serial", "shift_left", "shift_right", "symbolic", "truncdiv",
     "truncmod", "unroll", "use_swizzle", "vectorized",
 ]  # fmt: skip
-# exp, max, float16, ...: names that a table defines.
+# exp, max, float16, copy, ...: names that a table defines.
 globals().update(_FUNCTIONS)
 globals().update(_DTYPES)
-__all__ += [name for name in (*_FUNCTIONS, *_DTYPES) if not name.startswith("_")]
+globals().update(_OPS)
+__all__ += [name for name in (*_FUNCTIONS, *_DTYPES, *_OPS) if not name.startswith("_")]
 
 
 def __getattr__(name: str) -> NoReturn:

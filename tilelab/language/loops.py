@@ -10,7 +10,12 @@ from tilelab.ir import LoopKind, const_int
 
 
 def _attrs(**given: Any) -> tuple[tuple[str, object], ...]:
-    return tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in given.items() if v is not None)
+    """The annotations that were given, in an immutable form."""
+    return tuple((k, _fixed(v)) for k, v in given.items() if v is not None)
+
+
+def _fixed(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _range(start: Any, stop: Any, step: Any, kind: LoopKind, **attrs: Any) -> RangeLoop:

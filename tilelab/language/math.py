@@ -19,13 +19,22 @@ from tilelab.ir import Const, Expr, as_expr, binary, call, const_int, select, un
 from tilelab.ir import cast as _cast
 from tilelab.ir import ceildiv as _ceildiv
 
+
+def _rsqrt(x: float) -> float:
+    return 1 / math.sqrt(x)
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x))
+
+
 _EXACT: dict[str, Callable[..., Any]] = {
     "exp": math.exp, "exp2": math.exp2, "log": math.log, "log2": math.log2, "log10": math.log10,
-    "log1p": math.log1p, "sqrt": math.sqrt, "rsqrt": lambda x: 1 / math.sqrt(x), "sin": math.sin,
+    "log1p": math.log1p, "sqrt": math.sqrt, "rsqrt": _rsqrt, "sin": math.sin,
     "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
     "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "erf": math.erf, "floor": math.floor,
     "ceil": math.ceil, "trunc": math.trunc, "rint": round, "nearbyint": round, "abs": abs,
-    "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "pow": math.pow, "fmod": math.fmod,
+    "sigmoid": _sigmoid, "pow": math.pow, "fmod": math.fmod,
     "atan2": math.atan2, "copysign": math.copysign, "hypot": math.hypot, "max": max, "min": min,
     "isnan": math.isnan, "isinf": math.isinf, "isfinite": math.isfinite,
 }  # fmt: skip
@@ -149,13 +158,15 @@ def infinity(dtype: Any = "float32") -> Expr:
     return Const(math.inf, kind)
 
 
+_finfo: Any = ml_dtypes.finfo
+
+
 def _limits(dtype: Any) -> tuple[float | int, float | int]:
 
     kind = plain_dtype(dtype)
     if kind.is_float:
-        import ml_dtypes
 
-        info = ml_dtypes.finfo(kind.numpy)
+        info = _finfo(kind.numpy)
         return float(info.min), float(info.max)
     if kind.is_bool:
         return 0, 1

@@ -25,7 +25,7 @@ class TensorProxy:
         return TensorType(as_dims(shape, "a tensor"), plain_dtype(dtype))
 
     def __getitem__(self, key: Any) -> TensorType:
-        parts = key if isinstance(key, tuple) else (key,)
+        parts: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]
         if isinstance(parts[0], tuple | list):
             return self(*parts)
         return self(parts)
@@ -64,7 +64,8 @@ def _no_extras(what: str, given: dict[str, Any], allowed: tuple[str, ...]) -> No
 
 
 def _no_shape(what: str) -> TileTypeError:
-    return TileTypeError(f"{what} needs a shape", code="TL1426", hint=f"write {what}((M, N), dtype)")
+    hint = f"write {what}((M, N), dtype)"
+    return TileTypeError(f"{what} needs a shape", code="TL1426", hint=hint)
 
 
 Tensor = TensorProxy()
@@ -79,7 +80,7 @@ def empty(*shape: Any, dtype: Any = DEFAULT_DTYPE) -> Buffer:
     trace = session()
     extents: Any = shape
     if shape and isinstance(shape[0], tuple | list):
-        extents = shape[0]
+        extents = shape[0]  # pyright: ignore[reportUnknownVariableType]
         if len(shape) == 2:
             dtype = shape[1]
     elif shape and not hasattr(shape[-1], "bounds") and not isinstance(shape[-1], int):

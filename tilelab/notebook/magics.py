@@ -123,12 +123,13 @@ class Magics:
         shell = self._shell
         text = f"# %%{CELL} {line}\n{cell}"
         file = shell.compile.cache(text, shell.execution_count, raw_code=text)
-        tree = ast.parse(text, file)
+        tree: ast.Module = shell.compile.ast_parse(text, file)
         final = tree.body[-1] if tree.body else None
         body = tree.body[:-1] if isinstance(final, ast.Expr) else tree.body
-        exec(compile(ast.Module(body, []), file, "exec"), shell.user_ns)
+        # The shell's compiler: a plain compile() would pass on this module's future imports.
+        exec(shell.compile(ast.Module(body, []), file, "exec"), shell.user_ns)
         if isinstance(final, ast.Expr):
-            last = compile(ast.Expression(final.value), file, "eval")
+            last = shell.compile(ast.Expression(final.value), file, "eval")
             shell.displayhook(eval(last, shell.user_ns))
         return tree
 

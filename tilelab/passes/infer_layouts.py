@@ -31,7 +31,6 @@ from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import LayoutDecision
 from tilelab.passes.warp_specialize import USER_THREADS
 from tilelab.tile.op import Access, Fact, Loop, TileOp
-from tilelab.tile.ops.copy import Copy
 
 SPREAD = "spread"
 
@@ -114,10 +113,10 @@ def _apply(kernel: Kernel, solution: Solution, ctx: PassContext) -> Kernel:
 
 def _with_spread(node: Node, spread: Fragment, visit: object) -> Stmt:
     inner = map_children(node, lambda c: rewrite(c, visit))  # type: ignore[arg-type]
-    if isinstance(inner, Copy):
-        return replace(inner, spread=spread)
-    assert isinstance(inner, ParallelFor)
-    return replace(inner, attrs=(*inner.attrs, (SPREAD, spread)))
+    if isinstance(inner, ParallelFor):
+        return replace(inner, attrs=(*inner.attrs, (SPREAD, spread)))
+    assert isinstance(inner, TileOp)
+    return inner.with_spread(spread)
 
 
 def _map_buffers(value: object, placed: dict[int, Buffer]) -> object:

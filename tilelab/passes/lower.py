@@ -10,6 +10,7 @@ from tilelab.errors import TileInternalError
 from tilelab.ir import (
     Alloc,
     Break,
+    Buffer,
     Continue,
     Expr,
     For,
@@ -104,7 +105,7 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
         block_vars=block_vars,
         thread_vars=kernel.thread_vars,
         locals=tuple(state.locals),
-        shared=tuple(lower.slots),
+        shared=(*lower.slots, *(_slot(b) for b in state.scratch)),
         dynamic_bytes=0,
         static_bytes=0,
         body=replace(body, body=(*start, *body.body)),
@@ -119,6 +120,10 @@ def _outside_maps(node: Node) -> Iterator[Node]:
     if not isinstance(node, TensorMap):
         for child in children(node):
             yield from _outside_maps(child)
+
+
+def _slot(buffer: Buffer) -> SharedSlot:
+    return SharedSlot(buffer, UNPLACED, 0, dynamic=True)
 
 
 def _user_threads(kernel: Kernel) -> tuple[int, ...]:
@@ -175,7 +180,7 @@ class Lowering:
         if s.buffer.scope in (Scope.LOCAL, Scope.FRAGMENT):
             self.ctx.placed(s.buffer)
         else:
-            self.slots.append(SharedSlot(s.buffer, UNPLACED, 0, dynamic=True))
+            self.slots.append(_slot(s.buffer))
         return []
 
     def nested(self, s: Seq) -> list[Stmt]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tilelab.dtypes import DType
 from tilelab.errors import Loc, TileTypeError, TileValueError
-from tilelab.ir import Expr, ScalarParam, TensorParam, Var, const_int
+from tilelab.ir import Buffer, Expr, ScalarParam, TensorParam, Var, const_int
 from tilelab.runtime.evaluate import function_of
 from tilelab.runtime.sizes import SizeSolver
 from tilelab.runtime.tensors import TensorFacts, facts_of, is_tensor, same_dtype, torch_name
@@ -222,14 +222,23 @@ def misaligned(needs: Sequence[Alignment], facts: dict[str, TensorFacts]) -> str
                 f"argument {buffer.root.name} starts at {fact.pointer:#x}, which is "
                 f"{fact.pointer % unit} bytes past a multiple of {unit}, expected 0"
             )
-        for extent, stride in zip(fact.shape, fact.strides, strict=True):
+        inner = _innermost(buffer)
+        for axis, (extent, stride) in enumerate(zip(fact.shape, fact.strides, strict=True)):
             step = stride * buffer.dtype.bytes
-            if stride != 1 and extent > 1 and step % unit:
+            if axis != inner and extent > 1 and step % unit:
                 return (
                     f"rows of argument {buffer.root.name} lie {step} bytes apart, expected a "
                     f"multiple of {unit}"
                 )
     return None
+
+
+def _innermost(buffer: Buffer) -> int:
+    """The axis along which rows lie: the one declared with stride 1, else the last."""
+    for axis, stride in enumerate(buffer.strides or ()):
+        if const_int(stride) == 1:
+            return axis
+    return buffer.rank - 1
 
 
 def check_range(kernel: str, name: str, value: int, dtype: DType) -> None:

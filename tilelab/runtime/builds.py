@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from tilelab.codegen.source import CudaSource
 from tilelab.errors import Loc, TileRuntimeError
 from tilelab.passes.base import CompileTrace
+from tilelab.passes.plan_shared_memory import check_fit
 from tilelab.runtime import cache, driver, nvrtc
-from tilelab.runtime.budget import check_shared
 from tilelab.runtime.module import Variant
 from tilelab.target import DEFAULT_TARGET, Target
 from tilelab.thread.nodes import Program
@@ -136,5 +136,5 @@ class Builds:
         build = self.build(aligned, target.built_for(own.arch))
         lowered = build.lowered
         for kernel in lowered.program.kernels:
-            check_shared(kernel, info.shared_per_block, info.name, lowered.trace.pipelines)
+            check_fit(kernel, info.shared_per_block, info.name)
         return Variant(lowered.program, self.cubin(build), lowered.cuda.kernel_names)

@@ -261,8 +261,8 @@ def _allocator(device: int) -> Allocate:
     taken only where there is no other."""
     import torch
 
-    guards: Any = getattr(torch._C, "_dynamo", None)
-    quick = getattr(getattr(guards, "guards", None), "_empty_strided_cuda", None)
+    compiled_code: Any = getattr(getattr(torch, "_C", None), "_dynamo", None)
+    quick = getattr(getattr(compiled_code, "guards", None), "_empty_strided_cuda", None)
     if quick is not None and torch.cuda.device_count() == 1:
         return quick
     where = torch.device("cuda", device)

@@ -14,14 +14,18 @@ from tilelab.ir import TensorParam
 from tilelab.runtime import reports
 from tilelab.runtime.arguments import Binding, Signature, misaligned
 from tilelab.runtime.builds import Builds
+from tilelab.runtime.evaluate import function_of
+from tilelab.runtime.model import TimedReport, timed
 from tilelab.runtime.tensors import allocator, facts_of, numpy_view
 from tilelab.sim import SimReport, simulate
 from tilelab.thread.nodes import Program
 
+_MOST_SHOWN = 20
+
 
 def run_simulated(
     signature: Signature, builds: Builds, binding: Binding, options: Mapping[str, Any]
-) -> tuple[list[Any], SimReport]:
+) -> tuple[list[Any], TimedReport]:
     """The outputs of a call and the simulator's report."""
     numbers = signature.numbers(binding)
     values = list(binding.values)
@@ -35,7 +39,10 @@ def run_simulated(
             arrays[param.name] = numpy_view(values[i], param.buffer.dtype)
     scalars = {v.name: n for v, n in zip(signature.variables, numbers, strict=True)}
     program = _program_for(signature, builds, values)
-    report = simulate(program, arrays, scalars, **options)
+    found = simulate(program, arrays, scalars, **options)
+    grids = [function_of(k.grid, signature.variables)(*numbers) for k in program.kernels]
+    moved = sum(array.nbytes for array in arrays.values())
+    report = timed(found, grids, moved, builds.target.limits)
     reports.announce(report)
     return [values[i] for i in signature.outputs], report
 
@@ -54,13 +61,13 @@ def _program_for(signature: Signature, builds: Builds, values: Sequence[Any]) ->
 
 
 def raise_findings(name: str, report: SimReport) -> None:
-    """TileRuntimeError (TL1641) that lists the report's findings of level "error", if any."""
-    errors = [f for f in report.findings if f.level == "error"]
-    if not errors:
+    """TileRuntimeError (TL1641) that lists the report's findings, if there are any."""
+    if report.ok:
         return
-    count = "an error" if len(errors) == 1 else f"{len(errors)} errors"
+    count = len(report.findings)
     raise TileRuntimeError(
-        f"the simulator found {count} in {name}",
-        code="TL1641", loc=errors[0].loc, notes=[str(f) for f in errors[:20]],
+        f"the simulator found {'an error' if count == 1 else f'{count} errors'} in {name}",
+        code="TL1641", loc=report.findings[0].loc,
+        notes=[str(f) for f in report.findings[:_MOST_SHOWN]],
         hint="kernel.simulate(...) returns the report with every finding",
     )  # fmt: skip

@@ -158,7 +158,8 @@ class SizeSolver:
                 param = self._params[position]
                 if not isinstance(param, TensorParam):
                     continue
-                for axis, extent in enumerate(getattr(param.buffer, what) or ()):
+                shown = param.buffer.shape if what == "shape" else param.buffer.strides
+                for axis, extent in enumerate(shown or ()):
                     if isinstance(extent, Expr):
                         found.append(_Extent(position, axis, what, param.name, extent))
         return found

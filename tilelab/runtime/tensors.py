@@ -13,6 +13,8 @@ import numpy as np
 
 from tilelab.dtypes import DType, as_dtype
 
+Array = np.ndarray[Any, Any]
+
 
 @dataclass(frozen=True)
 class TensorFacts:
@@ -37,24 +39,28 @@ def is_tensor(value: object) -> bool:
 def facts_of(value: Any) -> TensorFacts:
     """The facts of a torch tensor or numpy array."""
     if isinstance(value, np.ndarray):
-        array: np.ndarray[Any, Any] = value
-        size = max(array.itemsize, 1)
-        strides = tuple(s // size for s in array.strides)
-        pointer = int(array.__array_interface__["data"][0])
-        return TensorFacts(str(array.dtype), array.shape, strides, "cpu", pointer)
+        return _facts_of_array(value)  # pyright: ignore[reportUnknownArgumentType]
     name = str(value.dtype).rsplit(".", 1)[-1]
     shape, strides = tuple(map(int, value.shape)), tuple(map(int, value.stride()))
     return TensorFacts(name, shape, strides, str(value.device), int(value.data_ptr()))
 
 
-def numpy_view(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
+def _facts_of_array(array: Array) -> TensorFacts:
+    size = max(array.itemsize, 1)
+    strides = tuple(s // size for s in array.strides)
+    pointer = int(array.__array_interface__["data"][0])
+    return TensorFacts(str(array.dtype), array.shape, strides, "cpu", pointer)
+
+
+def numpy_view(value: Any, dtype: DType) -> Array:
     """The same memory as a numpy array of `dtype.numpy`: writes go to the tensor."""
     if isinstance(value, np.ndarray):
-        return value.view(dtype.numpy)
+        array: Array = value
+        return array.view(dtype.numpy)
     import torch
 
     tensor = value.detach()
-    if dtype.numpy.kind not in "V" and dtype.name not in _WITHOUT_NUMPY:
+    if dtype.name not in _WITHOUT_NUMPY:
         return tensor.numpy().view(dtype.numpy)
     carrier = {1: torch.uint8, 2: torch.int16}[dtype.bytes]
     return tensor.view(carrier).numpy().view(dtype.numpy)

@@ -325,8 +325,8 @@ class CheckedMemory:
     ) -> None:
         mine = int(access.warps[clash.entry])
         text = (
-            f"warp {mine}'s {what} of {buffer.root.name} is not ordered after warp "
-            f"{clash.other_warp} has {clash.kind} the same element"
+            f"warp {mine}'s {what} of {buffer.root.name} is not ordered after "
+            f"{self.group.clocks.name(clash.other)} has {clash.kind} the same element"
         )
         self._report_cell(f.RACE, text, buffer, access, clash.entry, frame, clash.other_loc)
 

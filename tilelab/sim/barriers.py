@@ -18,7 +18,7 @@ from tilelab.sim.shadow import Clocks
 class MBarriers:
     """The mbarriers of one buffer: arrays (blocks, barriers)."""
 
-    def __init__(self, buffer: Buffer, blocks: int, warps: int) -> None:
+    def __init__(self, buffer: Buffer, blocks: int, actors: int) -> None:
         self.buffer = buffer
         shape = (blocks, *(buffer.static_shape or (1,)))
         self.shape = shape[1:]
@@ -28,8 +28,8 @@ class MBarriers:
         self.pending = np.zeros((blocks, size), np.int64)
         self.bytes = np.zeros((blocks, size), np.int64)
         self.phase = np.zeros((blocks, size), np.int64)
-        self.gathering = np.zeros((size, warps), np.int32)  # clocks of arrivals of this phase
-        self.released = np.zeros((size, warps), np.int32)  # clocks of the phases that completed
+        self.gathering = np.zeros((size, actors), np.int32)  # clocks of arrivals of this phase
+        self.released = np.zeros((size, actors), np.int32)  # clocks of the phases that completed
 
     def init(self, rows: Array, which: Array, count: Array) -> None:
         """mbarrier.init: a fresh phase 0."""

@@ -60,10 +60,12 @@ class BlockGroup:
         self.registers = Registers(self.size, kernel.num_threads)
         self.shared = SharedMemory(kernel, self.size)
         granule = min((s.buffer.dtype.bytes for s in kernel.shared), default=4)
-        self.shadow = Shadow(self.size, self.shared.bytes.shape[1], min(granule, 4), warps)
+        self.shadow = Shadow(
+            self.size, self.shared.bytes.shape[1], min(granule, 4), self.clocks.actors
+        )
         self.barriers = BlockBarriers(self.size, kernel.num_threads, self.clocks)
         self.mbarriers = {
-            s.buffer: MBarriers(s.buffer, self.size, warps)
+            s.buffer: MBarriers(s.buffer, self.size, self.clocks.actors)
             for s in kernel.shared
             if s.buffer.scope is Scope.BARRIER
         }

@@ -16,15 +16,39 @@ from tilelab.errors import Loc
 
 Array = np.ndarray[Any, Any]
 UNWRITTEN, VALID, ARRIVING = 0, 1, 2
+WARPGROUP = 4
 
 
 class Clocks:
-    """One vector clock per warp: `now[w, u]` is how much of warp u's past warp w has seen."""
+    """One vector clock per actor: `now[w, u]` is how much of actor u's past actor w has seen.
+
+    Actors are the warps, and after them one tensor core for each warpgroup: wgmma reads shared
+    memory beside its warps, and whoever waits for it knows that it has read.
+    """
 
     def __init__(self, warps: int) -> None:
-        self.now = np.zeros((warps, warps), np.int32)
+        self.warps = warps
+        self.actors = warps + -(-warps // WARPGROUP)
+        self.now = np.zeros((self.actors, self.actors), np.int32)
         np.fill_diagonal(self.now, 1)
-        self.fenced = np.zeros(warps, np.int32)  # how much of its past a warp has proxy-fenced
+        self.fenced = np.zeros(self.actors, np.int32)  # how much of its past is proxy-fenced
+
+    def tensor_core(self, warp: int) -> int:
+        """The actor that runs the wgmmas of a warp's warpgroup."""
+        return self.warps + warp // WARPGROUP
+
+    def name(self, actor: int) -> str:
+        """An actor for a message."""
+        return f"warp {actor}" if actor < self.warps else "a wgmma"
+
+    def begin(self, warps: Array, core: int) -> None:
+        """A wgmma is issued: it comes after what its warps know and did."""
+        self.now[core] = np.maximum(self.now[core], self.publish(warps))
+
+    def end(self, warps: Array, core: int) -> None:
+        """The warps have waited for their wgmma: they know its reads, nothing more."""
+        self.now[warps, core] = self.now[core, core]
+        self.now[core, core] += 1
 
     def publish(self, warps: Array) -> Array:
         """What the warps have seen and done, joined; their later accesses are newer."""
@@ -75,7 +99,7 @@ class Clash:
     """A violation: which entry of the access, and with whom."""
 
     entry: int
-    other_warp: int
+    other: int
     other_loc: Loc | None
     kind: str
 
@@ -88,14 +112,14 @@ _ROWS = (
 class Shadow:
     """Metadata of `granules` cells of shared memory for a group of blocks."""
 
-    def __init__(self, blocks: int, num_bytes: int, granule: int, warps: int) -> None:
+    def __init__(self, blocks: int, num_bytes: int, granule: int, actors: int) -> None:
         self.granule = granule
-        self.blocks, self.warps = blocks, warps
+        self.blocks = blocks
         cells = -(-num_bytes // granule)
         self.state = np.zeros((1, cells), np.uint8)
         self.write_warp = np.zeros((1, cells), np.int16)
         self.write_clock = np.zeros((1, cells), np.int32)
-        self.read_clock = np.zeros((1, warps, cells), np.int32)
+        self.read_clock = np.zeros((1, actors, cells), np.int32)
         self.unfenced = np.zeros((1, cells), np.bool_)  # written by ordinary stores
         self.busy = np.zeros((1, cells), np.uint8)  # asynchronous reads under way
         self.write_loc = np.zeros((1, cells), np.int16)

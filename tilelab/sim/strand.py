@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tilelab.ir import Expr, For, If, Let, LoopKind, Node, Seq, Stmt, Store, While, walk
+from tilelab.errors import TileNotSupported
+from tilelab.ir import Binary, Call, Expr, For, If, Let, LoopKind, Node, Seq, Stmt, Store, Var, While, walk
 from tilelab.ir.stmt import Alloc, Break, Continue
 from tilelab.sim import findings as f
 from tilelab.sim.access import Place
@@ -40,6 +41,7 @@ class Code:
     def __init__(self) -> None:
         self._waits: dict[Node, bool] = {}
         self._serial: dict[Node, bool] = {}
+        self._flops: dict[Node, int] = {}
 
     def waits(self, stmt: Node) -> bool:
         """Whether something in `stmt` may wait."""
@@ -50,6 +52,16 @@ class Code:
                 for n in walk(stmt)
             )
             self._waits[stmt] = found
+        return found
+
+    def flops(self, stmt: Store) -> int:
+        """Floating-point operations of one execution of a store."""
+        found = self._flops.get(stmt)
+        if found is None:
+            found = sum(
+                isinstance(n, Binary | Call) and n.dtype.is_float for n in walk(stmt.value)
+            )
+            self._flops[stmt] = found
         return found
 
     def serial(self, loop: For) -> bool:
@@ -76,9 +88,9 @@ def _keeps_order(n: Node) -> bool:
 class LoopExit(Exception):
     """Break or Continue on its way to the loop (only where all lanes of the frame agree)."""
 
-    def __init__(self, leave: bool) -> None:
-        super().__init__("break" if leave else "continue")
-        self.leave = leave
+    def __init__(self, stmt: Break | Continue, frame: Frame) -> None:
+        self.leave, self.frame, self.loc = isinstance(stmt, Break), frame, stmt.loc
+        super().__init__("break" if self.leave else "continue")
 
 
 class Strand:
@@ -160,7 +172,7 @@ class Strand:
         self._count_flops(stmt, frame)
 
     def _count_flops(self, stmt: Store, frame: Frame) -> None:
-        work = _float_operations(stmt)
+        work = self.code.flops(stmt)
         if work:
             self.group.counters.add(self.machine.memory.loc, "simt_flops", work * frame.active())
 
@@ -201,30 +213,25 @@ class Strand:
                 frame.env.set(stmt.var, start + i * step)
                 yield frame
             return
-        frame.env.set(stmt.var, extent)  # kept in the environment, so that it is narrowed too
-        inner: Frame | None = frame.narrowed(None, None, self.group.size)
+        # Kept in the environment, so that they shrink with the frame.
+        trips, first = Var("trips"), Var("first")
+        frame.env.set(trips, extent)
+        frame.env.set(first, start)
+        inner: Frame | None = frame
         for i in range(int(extent.max())):
-            left = inner.env.get(stmt.var) if i == 0 else inner.env.get(_COUNT) - 1
-            if i == 0:
-                inner.env.set(_START, start)
-            longer = inner.where(np.asarray(left) > 0, self.group.size)
-            if longer is None:
-                return
-            inner = longer
-            inner.env.set(_COUNT, _narrow_like(left, longer, inner))
-            inner.env.set(stmt.var, inner.env.get(_START) + i * step)
+            more = np.asarray(inner.env.get(trips)) > i
+            if not more.all():
+                inner = inner.where(more, self.group.size)
+                if inner is None:
+                    return
+            inner.env.set(stmt.var, inner.env.get(first) + i * step)
             yield inner
 
     def _run_for(self, stmt: For, frame: Frame) -> None:
         if stmt.kind is LoopKind.LANES and not self.code.serial(stmt):
-            return self._run_lanes(stmt, frame)
-        for inner in self._iterations(stmt, frame):
-            try:
-                self.run(stmt.body, inner)
-            except LoopExit as exit_:
-                if exit_.leave:
-                    break
-        return None
+            self._run_lanes(stmt, frame)
+            return
+        self._run_loop(stmt.body, self._iterations(stmt, frame))
 
     def _run_lanes(self, stmt: For, frame: Frame) -> None:
         extent = int(np.max(self.value(stmt.extent, frame)))
@@ -238,12 +245,24 @@ class Strand:
         self.run(stmt.body, inner)
 
     def _run_while(self, stmt: While, frame: Frame) -> None:
-        for inner in self._while(stmt, frame):
+        self._run_loop(stmt.body, self._while(stmt, frame))
+
+    def _run_loop(self, body: Seq, iterations: Iterator[Frame]) -> None:
+        for inner in iterations:
             try:
-                self.run(stmt.body, inner)
+                self.run(body, inner)
             except LoopExit as exit_:
+                self._check_exit(exit_, inner)
                 if exit_.leave:
                     break
+
+    def _check_exit(self, exit_: LoopExit, inner: Frame) -> None:
+        if exit_.frame.active() != inner.active():
+            raise TileNotSupported(
+                f"{exit_} is taken by some threads or blocks of a loop only",
+                code="TL2101", loc=exit_.loc,
+                hint="use a flag in the loop's condition instead",
+            )  # fmt: skip
 
     def _while(self, stmt: While, frame: Frame) -> Iterator[Frame]:
         inner: Frame | None = frame
@@ -261,7 +280,7 @@ class Strand:
         self.group.stop(frame.rows)
 
     def _run_exit(self, stmt: Break | Continue, frame: Frame) -> None:
-        raise LoopExit(isinstance(stmt, Break))
+        raise LoopExit(stmt, frame)
 
     def _run_nothing(self, stmt: Stmt, frame: Frame) -> None:
         """Comments and allocations do nothing at run time."""
@@ -281,18 +300,17 @@ class Strand:
         yield from stmt.intrinsic.meaning(self.machine, *operands) or ()
 
     def _drive_for(self, stmt: For, frame: Frame) -> Iterator[Any]:
-        for inner in self._iterations(stmt, frame):
-            try:
-                yield from self.drive(stmt.body, inner)
-            except LoopExit as exit_:
-                if exit_.leave:
-                    break
+        yield from self._drive_loop(stmt.body, self._iterations(stmt, frame))
 
     def _drive_while(self, stmt: While, frame: Frame) -> Iterator[Any]:
-        for inner in self._while(stmt, frame):
+        yield from self._drive_loop(stmt.body, self._while(stmt, frame))
+
+    def _drive_loop(self, body: Seq, iterations: Iterator[Frame]) -> Iterator[Any]:
+        for inner in iterations:
             try:
-                yield from self.drive(stmt.body, inner)
+                yield from self.drive(body, inner)
             except LoopExit as exit_:
+                self._check_exit(exit_, inner)
                 if exit_.leave:
                     break
 

@@ -98,8 +98,9 @@ class Transfer:
             clash = group.shadow.read(access, group.clocks, self.loc)
             if clash is not None:
                 group.report(
-                    f.RACE, f"the TMA store of {self.place.buffer.root.name} reads what warp "
-                    f"{clash.other_warp} writes, without an order between them", self.loc,
+                    f.RACE, f"the TMA store of {self.place.buffer.root.name} reads what "
+                    f"{group.clocks.name(clash.other)} writes, without an order between them",
+                    self.loc,
                     row=int(self.rows[0]), buffer=self.place.buffer, other=clash.other_loc,
                 )  # fmt: skip
         group.shadow.hold(access, -1)
@@ -178,8 +179,7 @@ def prepare(
     chunks = np.stack([box_chunks(int(b), boxes, inner, tensor_map.swizzle) for b in bases])
     warp = thread // WARP
     return Transfer(
-        group, tensor_map, place, rows, coords, chunks, warp,
-        group.clocks.publish(np.array([warp])), loc, role,
+        group, tensor_map, place, rows, coords, chunks, warp, np.zeros(0), loc, role
     )  # fmt: skip
 
 
@@ -209,11 +209,12 @@ def issue_load(transfer: Transfer) -> None:
         clash = by_read or by_write
         if clash is not None:
             text = (
-                f"a TMA load into {buffer.root.name} is not ordered after warp "
-                f"{clash.other_warp} has {clash.kind} the same place"
+                f"a TMA load into {buffer.root.name} is not ordered after "
+                f"{group.clocks.name(clash.other)} has {clash.kind} the same place"
             )
             _report_cell(transfer, access, clash.entry, f.RACE, text, clash.other_loc)
     group.shadow.set_state(access, ARRIVING)
+    transfer.clock = group.clocks.publish(np.array([transfer.warp]))
 
 
 def issue_store(transfer: Transfer) -> None:

@@ -18,7 +18,7 @@ from tilelab.ir import Buffer
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame
 from tilelab.sim.group import WARP, BlockGroup
-from tilelab.sim.shadow import ARRIVING
+from tilelab.sim.shadow import ARRIVING, Access
 from tilelab.sim.tma import swizzled
 
 _CHUNK = 16
@@ -104,8 +104,10 @@ class TensorCore:
             self._begin(a[0].buffer, chunks_a, product)
         self._begin(b[0].buffer, chunks_b, product)
         self.open.append(product)
+        self.group.clocks.begin(*_actors(product, self.group))
 
     def commit(self) -> None:
+        """Close a group."""
         self.groups.append(self.open)
         self.open = []
 
@@ -142,17 +144,16 @@ class TensorCore:
         group.stop(frame.rows)
         return None
 
-    def _access(self, chunks: Array, product: Product, warps: Any = None) -> Any:
-        frame = product.frame
-        first = int(frame.lanes[0]) // WARP
-        who = np.arange(first, first + 4) if warps is None else warps
-        return self.group.chunk_access(chunks, who, None if frame.all_rows else frame.rows)
+    def _access(self, chunks: Array, product: Product) -> Access:
+        frame, core = product.frame, _actors(product, self.group)[1]
+        rows = None if frame.all_rows else frame.rows
+        return self.group.chunk_access(chunks, np.array([core]), rows)
 
     def _begin(self, buffer: Buffer, chunks: Array | None, product: Product) -> None:
         if chunks is None:
             return
         group, shadow = self.group, self.group.shadow
-        access = self._access(chunks, product, np.array([int(product.frame.lanes[0]) // WARP]))
+        access = self._access(chunks, product)
         bad = shadow.bad_state(access)
         name = buffer.root.name
         if bad is not None:
@@ -178,14 +179,13 @@ class TensorCore:
         if chunks is None:
             return
         shadow = self.group.shadow
-        one = self._access(chunks, product, np.array([int(product.frame.lanes[0]) // WARP]))
-        shadow.hold(one, -1)
+        access = self._access(chunks, product)
+        shadow.hold(access, -1)
         if not self.group.findings.wants(f.RACE):
             return
-        access = self._access(chunks, product)
         clash = shadow.read(access, self.group.clocks, product.loc)
         if clash is not None:
-            text = f"wgmma reads what warp {clash.other_warp} writes, without an order between them"
+            text = f"wgmma reads what {self.group.clocks.name(clash.other)} writes, with no order between them"
             self._report(f.RACE, text, product, access, clash.entry, clash.other_loc)
 
     def _run(self, products: list[Product]) -> None:
@@ -201,8 +201,9 @@ class TensorCore:
         """D (+)= A * B with the operands of a chain side by side along k."""
         first = chain[0]
         for product in chain:
-            for chunks in {id(c): c for c in product.chunks if c is not None}.values():
+            for chunks in product.chunks:
                 self._end(chunks, product)
+        self.group.clocks.end(*_actors(first, self.group))
         if isinstance(first.a, tuple):
             a = self._gather(chain, 0, first.trans[0])
         else:
@@ -236,6 +237,12 @@ class TensorCore:
                 old = np.where(keep, old, np.float32(0))
             dealt = dealt + old
         registers.store(buffer, numbers, dealt, frame)
+
+
+def _actors(product: Product, group: BlockGroup) -> tuple[Array, int]:
+    """The warps of a product's warpgroup and their tensor core."""
+    first = int(product.frame.lanes[0]) // WARP
+    return np.arange(first, first + 4), group.clocks.tensor_core(first)
 
 
 def _single(operand: Array) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilelab.dtypes import DType
+from tilelab.errors import Loc
 from tilelab.ir import Buffer, Expr, Node, Region, Scope, Stmt, Var, as_expr, binary, const_int
 from tilelab.ir.simplify import divisibility
 from tilelab.layout import Fragment, SharedLayout
@@ -29,6 +30,7 @@ class Shared:
     maps: list[TensorMap] = field(default_factory=list[TensorMap])
     aligned: dict[int, Alignment] = field(default_factory=dict[int, Alignment])
     placed: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
+    scratch: list[Buffer] = field(default_factory=list[Buffer])
 
 
 @dataclass
@@ -85,6 +87,12 @@ class LowerContext:
         local = Buffer(unique, (count,), dtype, Scope.LOCAL, loc=loc, origin=origin)
         self.shared.locals.append(local)
         return local
+
+    def scratch(self, name: str, shape: tuple[int, ...], dtype: DType, loc: Loc | None) -> Buffer:
+        """A new shared buffer for an exchange between threads."""
+        buffer = Buffer(self.shared.names(name), shape, dtype, Scope.SHARED, loc=loc)
+        self.shared.scratch.append(buffer)
+        return buffer
 
     def fresh(self, name: str, extent: int) -> Var:
         """A loop variable running from 0 to extent - 1."""

@@ -123,6 +123,11 @@ class TileOp(Stmt):
         """Facts about the layouts of this op's operands."""
         return ()
 
+    def with_spread(self, spread: Any) -> TileOp:
+        """This op with the spread that layout inference chose for its Loop fact (ops whose
+        lowering reads the operands' layouts instead need not keep it)."""
+        return self
+
     def reference(self, env: Env) -> None:
         """The op's meaning on whole tiles, in numpy: the oracle of the conformance test."""
         raise NotImplementedError

@@ -96,7 +96,7 @@ def _sub(view: PipelineView) -> str:
     flying = view.bytes_in_flight()
     ahead = (
         f"loads run {plural(view.prefetch, 'iteration')} ahead, "
-        f"{bytes_text(flying)} in flight in the steady state"
+        f"{kib(flying)} in flight"
         if view.prefetch else "no load runs ahead"
     )  # fmt: skip
     return f"The plan, not a measurement: one step is one iteration of the consumer; {ahead}."

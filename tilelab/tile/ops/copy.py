@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tilelab.errors import TileValueError
@@ -63,6 +63,9 @@ class Copy(TileOp):
 
     def label(self) -> str:
         return f"{self.src.buffer.name} -> {self.dst.buffer.name}"
+
+    def with_spread(self, spread: Fragment) -> Copy:
+        return replace(self, spread=spread)
 
     def reference(self, env: Env) -> None:
         env.put(self.dst, env.get(self.src))

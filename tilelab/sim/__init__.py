@@ -1,0 +1,13 @@
+"""The simulator: thread IR on numpy arrays, with findings, counters and events."""
+
+from tilelab.sim.counters import KernelCounters, LineCounters
+from tilelab.sim.findings import ALL_CHECKS, Finding
+from tilelab.sim.group import Event
+from tilelab.sim.report import SimReport
+from tilelab.sim.scheduler import SCHEDULES, Schedule
+from tilelab.sim.simulate import simulate
+
+__all__ = [
+    "ALL_CHECKS", "SCHEDULES", "Event", "Finding", "KernelCounters", "LineCounters", "Schedule",
+    "SimReport", "simulate",
+]  # fmt: skip

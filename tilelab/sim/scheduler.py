@@ -1,0 +1,114 @@
+"""Which strand runs next, when asynchronous copies arrive, and when nothing can go on.
+
+Schedules: "late" (strands in turn; a copy arrives only when nobody can run without it, so a
+missing wait shows), "eager" (copies arrive at once), "random" (seeded choice of both).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from tilelab.sim import findings as f
+from tilelab.sim.frame import Array
+from tilelab.sim.group import BlockGroup
+from tilelab.sim.strand import Strand
+from tilelab.sim.waits import BarrierWait, JoinWait, PhaseWait
+
+Schedule = Literal["late", "eager", "random"]
+SCHEDULES: tuple[Schedule, ...] = ("late", "eager", "random")
+_ARRIVES_EARLY = 0.3
+
+
+class Scheduler:
+    """Runs the strands of one group of blocks to their end."""
+
+    def __init__(self, group: BlockGroup, root: Strand, schedule: Schedule, seed: int) -> None:
+        self.group, self.root = group, root
+        self.schedule: Schedule = schedule
+        self.random = np.random.default_rng(seed)
+        self.live = [root]
+
+    def run(self) -> None:
+        """Until every strand has ended."""
+        while self.live:
+            ready = [s for s in self.live if s.wait is None or not len(s.wait.blocked(self.group))]
+            if self.schedule == "random" and self.group.transfers:
+                if not ready or self.random.random() < _ARRIVES_EARLY:
+                    self._arrive(int(self.random.integers(len(self.group.transfers))))
+                    continue
+            if ready:
+                self._step(ready)
+            elif self.group.transfers:
+                self._arrive(self._wanted())
+            else:
+                self._deadlock()
+
+    def _step(self, ready: list[Strand]) -> None:
+        pick = int(self.random.integers(len(ready))) if self.schedule == "random" else 0
+        strand = ready[pick]
+        strand.advance()
+        self.live.remove(strand)
+        if not strand.done:
+            self.live.append(strand)
+        self.live.extend(strand.children)
+        strand.children.clear()
+        if strand.done and strand is self.root:
+            frame = strand.frame
+            self.group.barriers.leave(frame.rows, len(frame.lanes))
+
+    def _wanted(self) -> int:
+        """The oldest copy whose barrier somebody waits for, else the oldest."""
+        waited = [s.wait.barriers for s in self.live if isinstance(s.wait, PhaseWait)]
+        for i, transfer in enumerate(self.group.transfers):
+            if transfer.bar is not None and any(transfer.bar[0] is b for b in waited):
+                return i
+        return 0
+
+    def _arrive(self, which: int) -> None:
+        self.group.transfers.pop(which).finish_load()
+
+    # ---- nothing can go on --------------------------------------------------------------------
+
+    def _stuck(self) -> Array:
+        """Blocks in which every strand is held up by that block itself."""
+        stuck = ~self.group.dead
+        for strand in self.live:
+            if isinstance(strand.wait, JoinWait):
+                continue
+            rows = strand.wait.rows
+            passable = np.setdiff1d(rows, strand.wait.blocked(self.group))
+            stuck[passable] = False
+        held = np.zeros_like(stuck)
+        for strand in self.live:
+            if not isinstance(strand.wait, JoinWait):
+                held[strand.wait.blocked(self.group)] = True
+        found = np.flatnonzero(stuck & held)
+        return found if len(found) else np.flatnonzero(held)
+
+    def _deadlock(self) -> None:
+        group, rows = self.group, self._stuck()
+        row = int(rows[0])
+        waiting = [
+            s for s in self.live
+            if not isinstance(s.wait, JoinWait) and row in s.wait.blocked(group)
+        ]  # fmt: skip
+        parts = [f"{s.role} {s.wait.missing(group, row)}" for s in waiting]
+        text = "no thread of the block can go on: " + "; ".join(parts)
+        group.report(self._verdict(waiting, row), text, waiting[0].wait.loc, row=row)
+        group.stop(rows)
+
+    def _verdict(self, waiting: list[Strand], row: int) -> str:
+        for strand in waiting:
+            wait = strand.wait
+            if isinstance(wait, PhaseWait):
+                which = wait.which[wait.rows == row]
+                barriers = wait.barriers
+                if barriers.pending[row, which].min() < barriers.count[row, which].min() and (
+                    barriers.pending[row, which] <= 0
+                ).any():
+                    return f.EXPECTED_BYTES
+        if waiting and all(isinstance(s.wait, BarrierWait) for s in waiting):
+            return f.BARRIER_DIVERGENCE
+        return f.DEADLOCK

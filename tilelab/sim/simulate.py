@@ -1,0 +1,205 @@
+"""Run a lowered program on numpy arrays: launches, groups of blocks, the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tilelab.errors import TileTypeError, TileValueError
+from tilelab.ir import Buffer, Expr, ScalarParam, TensorParam, Var
+from tilelab.sim.counters import KernelCounters
+from tilelab.sim.evaluate import evaluate, scalar
+from tilelab.sim.findings import ALL_CHECKS, Findings
+from tilelab.sim.frame import Array, Env, Frame
+from tilelab.sim.group import BlockGroup, Event
+from tilelab.sim.report import SimReport
+from tilelab.sim.scheduler import SCHEDULES, Schedule, Scheduler
+from tilelab.sim.strand import Code, Strand
+from tilelab.thread import Program, ThreadKernel
+
+MAX_GROUP = 256
+Progress = Callable[[int, int], None]
+
+
+def simulate(
+    program: Program,
+    arrays: Mapping[str, Array],
+    scalars: Mapping[str, int | float] | None = None,
+    *,
+    checks: bool | Iterable[str] = True,
+    seed: int = 0,
+    schedule: Schedule = "late",
+    max_memory: int = 3 << 30,
+    progress: Progress | None = None,
+) -> SimReport:
+    """Run all kernels of `program`; `arrays` (tensor parameters by name) change in place.
+
+    `scalars` are runtime numbers and dynamic sizes by name; sizes that are missing are read off
+    the arrays' shapes. `checks`: True for all, False for none, or names out of ALL_CHECKS.
+    `progress(done, total)` counts blocks. Raises TileErrors for arguments that do not fit and for
+    programs that cannot be simulated; problems of the program itself are findings.
+    """
+    started = time.perf_counter()
+    findings = Findings(_checks(checks))
+    if schedule not in SCHEDULES:
+        raise TileValueError(
+            f"there is no schedule {schedule!r}", code="TL2103", hint="use " + ", ".join(SCHEDULES)
+        )
+    env = _environment(program, arrays, scalars or {})
+    memory = _bind(program, arrays, env)
+    code, counters = Code(), []
+    events: list[Event] = []
+    total = 0
+    with np.errstate(all="ignore"):
+        for kernel in program.kernels:
+            launch = _Launch(kernel, env, memory, findings, code, schedule, seed, max_memory)
+            total += launch.run(progress)
+            counters.append(launch.counters)
+            events.extend(launch.events)
+    seconds = time.perf_counter() - started
+    return SimReport(findings.all(), tuple(counters), tuple(events), seconds, total)
+
+
+def _checks(checks: bool | Iterable[str]) -> frozenset[str]:
+    if isinstance(checks, bool):
+        return ALL_CHECKS if checks else frozenset()
+    chosen = frozenset(checks)
+    if chosen - ALL_CHECKS:
+        raise TileValueError(
+            f"there is no check {sorted(chosen - ALL_CHECKS)[0]!r}",
+            code="TL2104", hint="use " + ", ".join(sorted(ALL_CHECKS)),
+        )  # fmt: skip
+    return chosen
+
+
+class _NoMemory:
+    """Expressions of launches and shapes read no buffer."""
+
+    def read(self, load: Any, indices: Any, frame: Any) -> Any:
+        raise TileTypeError(f"a launch extent reads {load.buffer.name}", code="TL2105")
+
+
+_NO_MEMORY = _NoMemory()
+
+
+def _number(value: Expr | int, env: Env) -> int:
+    if isinstance(value, int):
+        return value
+    one = np.zeros(1, np.int64)
+    return int(evaluate(value, Frame(one, one, env, 1), _NO_MEMORY))
+
+
+def _environment(
+    program: Program, arrays: Mapping[str, Array], scalars: Mapping[str, int | float]
+) -> Env:
+    env = Env()
+    known: dict[str, int | float] = {**_sizes_of(program, arrays), **scalars}
+    wanted = [p.var for p in program.params if isinstance(p, ScalarParam)]
+    for var in [*wanted, *program.sizes]:
+        if var.name not in known:
+            raise TileValueError(
+                f"the number {var.name!r} is missing", code="TL2106",
+                hint="pass it in `scalars`",
+            )  # fmt: skip
+        env.set(var, scalar(known[var.name], var.dtype))
+    return env
+
+
+def _sizes_of(program: Program, arrays: Mapping[str, Array]) -> dict[str, int]:
+    """Dynamic sizes that stand alone as an extent of a tensor."""
+    found: dict[str, int] = {}
+    for param in program.params:
+        if isinstance(param, TensorParam) and param.name in arrays:
+            shape = arrays[param.name].shape
+            for size, extent in zip(param.buffer.shape, shape, strict=False):
+                if isinstance(size, Var):
+                    found.setdefault(size.name, extent)
+    return found
+
+
+def _bind(program: Program, arrays: Mapping[str, Array], env: Env) -> dict[Buffer, Array]:
+    memory: dict[Buffer, Array] = {}
+    for param in program.params:
+        if not isinstance(param, TensorParam):
+            continue
+        buffer = param.buffer
+        if param.name not in arrays:
+            raise TileValueError(f"the tensor {param.name!r} is missing", code="TL2106",
+                                 hint="pass it in `arrays`")  # fmt: skip
+        array = arrays[param.name]
+        shape = tuple(_number(s, env) for s in buffer.shape)
+        if array.dtype != buffer.dtype.numpy or array.shape != shape:
+            raise TileTypeError(
+                f"{param.name} is {array.dtype} {array.shape}, the program wants "
+                f"{buffer.dtype} {shape}", code="TL2107",
+            )  # fmt: skip
+        memory[buffer] = array
+    for buffer in program.workspaces:
+        shape = tuple(_number(s, env) for s in buffer.shape)
+        memory[buffer] = np.zeros(shape, buffer.dtype.numpy)
+    return memory
+
+
+class _Launch:
+    """One kernel over its grid."""
+
+    def __init__(
+        self,
+        kernel: ThreadKernel,
+        env: Env,
+        memory: dict[Buffer, Array],
+        findings: Findings,
+        code: Code,
+        schedule: Schedule,
+        seed: int,
+        max_memory: int,
+    ) -> None:
+        self.kernel, self.env, self.memory = kernel, env, memory
+        self.findings, self.code = findings, code
+        self.schedule: Schedule = schedule
+        self.seed, self.max_memory = seed, max_memory
+        self.grid = tuple(_number(g, env) for g in kernel.grid)
+        self.counters = KernelCounters(kernel.name)
+        self.events: list[Event] = []
+
+    def run(self, progress: Progress | None) -> int:
+        """All blocks, a group at a time; how many there were."""
+        total, size = int(np.prod(self.grid)), self._group_size()
+        for first in range(0, total, size):
+            numbers = np.arange(first, min(first + size, total))
+            group = self._run_group(numbers)
+            if not first:
+                self.events = group.events
+            if progress is not None:
+                progress(first + len(numbers), total)
+        return total
+
+    def _group_size(self) -> int:
+        """As many blocks as fit, counting shared memory, registers and as much again."""
+        kernel = self.kernel
+        shared = sum(s.num_bytes for s in kernel.shared)
+        registers = sum(int(np.prod(b.static_shape)) * b.dtype.bytes for b in kernel.locals)
+        per_block = 4 * (shared + registers * kernel.num_threads) + (1 << 12)
+        return int(min(max(self.max_memory // per_block, 1), MAX_GROUP))
+
+    def _run_group(self, numbers: Array) -> BlockGroup:
+        kernel = self.kernel
+        group = BlockGroup(kernel, self.grid, numbers, self.memory, self.findings, self.counters)
+        env = Env(self.env)
+        rest = numbers
+        for var, extent in zip(kernel.block_vars, self.grid, strict=False):
+            env.set(var, (rest % extent).astype(var.dtype.numpy)[:, None] if extent > 1 else 0)
+            rest = rest // extent
+        lanes = np.arange(kernel.num_threads)
+        left = lanes
+        for var, extent in zip(kernel.thread_vars, kernel.threads, strict=False):
+            env.set(var, (left % extent).astype(var.dtype.numpy)[None])
+            left = left // extent
+        frame = Frame(np.arange(group.size), lanes, env, group.size)
+        late = self.schedule != "eager"
+        root = Strand(group, self.code, "block", frame, kernel.body, late)
+        Scheduler(group, root, self.schedule, self.seed).run()
+        return group

@@ -1,0 +1,233 @@
+"""reduce_sum, reduce_max, ... (src, out, dim): combine a tile along one axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tilelab.dtypes import DType
+from tilelab.errors import TileNotSupported, TileValueError
+from tilelab.ir import Const, Expr, Region, Scope, Stmt, Var, as_expr, call, const_int
+from tilelab.ir.builder import current
+from tilelab.tile.context import LowerContext
+from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, updates
+from tilelab.tile.operands import as_region, here, shape_text
+from tilelab.tile.ops.reduce_lower import reduce_registers
+
+
+@dataclass(frozen=True)
+class Combine:
+    """How two values become one: `first` takes in an element, `join` two partial results."""
+
+    name: str
+    first: Callable[[Expr, Expr], Expr]
+    join: Callable[[Expr, Expr], Expr]
+    identity: Callable[[DType], float | int]
+    numpy: str
+
+
+def _lowest(dtype: DType) -> float | int:
+    if dtype.is_float:
+        return -math.inf
+    return 0 if dtype.kind == "uint" else -(1 << (dtype.bits - 1))
+
+
+def _highest(dtype: DType) -> float | int:
+    if dtype.is_float:
+        return math.inf
+    return (1 << (dtype.bits if dtype.kind == "uint" else dtype.bits - 1)) - 1
+
+
+def _maximum(a: Expr, b: Expr) -> Expr:
+    return call("max", a, b)
+
+
+def _minimum(a: Expr, b: Expr) -> Expr:
+    return call("min", a, b)
+
+
+def _plain(
+    name: str, join: Callable[[Expr, Expr], Expr], identity: Callable[[DType], Any], numpy: str
+) -> Combine:
+    return Combine(name, join, join, identity, numpy)
+
+
+COMBINES: dict[str, Combine] = {
+    c.name: c
+    for c in (
+        _plain("sum", lambda a, b: a + b, lambda d: 0, "add"),
+        _plain("max", _maximum, _lowest, "maximum"),
+        _plain("min", _minimum, _highest, "minimum"),
+        Combine("abssum", lambda a, b: a + call("abs", b), lambda a, b: a + b, lambda d: 0, "add"),
+        Combine(
+            "absmax", lambda a, b: _maximum(a, call("abs", b)), _maximum, lambda d: 0, "maximum"
+        ),
+        _plain("bitand", lambda a, b: a & b, lambda d: 1 if d.is_bool else -1, "bitwise_and"),
+        _plain("bitor", lambda a, b: a | b, lambda d: 0, "bitwise_or"),
+        _plain("bitxor", lambda a, b: a ^ b, lambda d: 0, "bitwise_xor"),
+    )
+}
+
+
+def reduce(
+    buffer: Any, out: Any, reduce_type: str, dim: int = -1, clear: bool = True, **hints: Any
+) -> None:
+    """Combine `buffer` along axis `dim` into `out` (that axis removed, or kept with extent 1).
+
+    `reduce_type`: "sum", "max", "min", "abssum", "absmax", "bitand", "bitor" or "bitxor".
+    `clear=False` combines with what `out` holds instead of replacing it. Every thread that holds
+    an element of `out` gets the result. Values are combined in the type of `out`.
+    Raises TileValueError (TL1521) for an unknown kind, axis or shape.
+    """
+    if reduce_type not in COMBINES:
+        raise TileValueError(
+            f"no reduction is called {reduce_type!r}",
+            code="TL1521",
+            loc=here(),
+            hint="use one of " + ", ".join(COMBINES),
+        )
+    source, target = as_region(buffer, "buffer"), as_region(out, "out")
+    rank = len(source.tile_shape)
+    if not -rank <= dim < rank:
+        raise TileValueError(
+            f"dim = {dim}, and {source.buffer.name} has {rank} axes",
+            code="TL1521",
+            loc=here(),
+            hint=f"use {-rank} to {rank - 1}",
+        )
+    del hints  # batch and annotations of the peer change no result
+    op = Reduce(source, target, reduce_type, dim % rank, bool(clear), loc=here())
+    op.check()
+    current().emit(op)
+
+
+def reduce_sum(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+    """`out = sum(buffer, dim)`; `clear=False` adds to `out`. See `reduce`."""
+    reduce(buffer, out, "sum", dim, clear, **hints)
+
+
+def reduce_max(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+    """`out = max(buffer, dim)`; `clear=False` keeps a larger value of `out`. See `reduce`."""
+    reduce(buffer, out, "max", dim, clear, **hints)
+
+
+def reduce_min(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+    """`out = min(buffer, dim)`; `clear=False` keeps a smaller value of `out`. See `reduce`."""
+    reduce(buffer, out, "min", dim, clear, **hints)
+
+
+def reduce_abssum(buffer: Any, out: Any, dim: int = -1, **hints: Any) -> None:
+    """`out = sum(|buffer|, dim)`. See `reduce`."""
+    reduce(buffer, out, "abssum", dim, True, **hints)
+
+
+def reduce_absmax(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+    """`out = max(|buffer|, dim)`; `clear=False` keeps a larger value of `out`. See `reduce`."""
+    reduce(buffer, out, "absmax", dim, clear, **hints)
+
+
+def reduce_bitand(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+    """Bitwise and along `dim`. See `reduce`."""
+    reduce(buffer, out, "bitand", dim, clear, **hints)
+
+
+def reduce_bitor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+    """Bitwise or along `dim`. See `reduce`."""
+    reduce(buffer, out, "bitor", dim, clear, **hints)
+
+
+def reduce_bitxor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+    """Bitwise exclusive or along `dim`. See `reduce`."""
+    reduce(buffer, out, "bitxor", dim, clear, **hints)
+
+
+REDUCTIONS = (
+    reduce,
+    reduce_sum,
+    reduce_max,
+    reduce_min,
+    reduce_abssum,
+    reduce_absmax,
+    reduce_bitand,
+    reduce_bitor,
+    reduce_bitxor,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduce(TileOp):
+    """`dst = combine(src along axis)`."""
+
+    op_name: ClassVar[str] = "reduce"
+
+    src: Region = reads()
+    dst: Region = updates()
+    kind: str = "sum"
+    axis: int = 0
+    clear: bool = True
+
+    def check(self) -> None:
+        for region, name in ((self.src, "buffer"), (self.dst, "out")):
+            if region.buffer.scope is not Scope.FRAGMENT:
+                raise TileNotSupported(
+                    f"{name} = {region.buffer.name} of a reduction lives in "
+                    f"{region.buffer.scope.value} memory; fragment is what this version takes",
+                    code="TL1522",
+                    loc=self.loc,
+                    hint="copy it to a fragment first",
+                )
+        shape = [const_int(e) for e in self.src.tile_shape]
+        out = [const_int(e) for e in self.dst.tile_shape]
+        kept = [*shape[: self.axis], 1, *shape[self.axis + 1 :]]
+        dropped = [*shape[: self.axis], *shape[self.axis + 1 :]]
+        if out not in (kept, dropped, dropped or [1]):
+            raise TileValueError(
+                f"reducing axis {self.axis} of {self.src.buffer.name} "
+                f"({shape_text(self.src.tile_shape)}) does not give {self.dst.buffer.name} "
+                f"({shape_text(self.dst.tile_shape)})",
+                code="TL1521",
+                loc=self.loc,
+                hint="give out the other axes' extents, with or without a 1 for the reduced one",
+            )
+
+    @property
+    def keeps_axis(self) -> bool:
+        """Whether `dst` has an axis of extent 1 in place of the reduced one."""
+        return len(self.dst.tile_shape) == len(self.src.tile_shape)
+
+    def label(self) -> str:
+        return f"{self.kind} {self.src.buffer.name} -> {self.dst.buffer.name}"
+
+    def layout_rule(self, ctx: LayoutContext) -> Iterable[Fact]:
+        extents = tuple(int(const_int(e) or 0) for e in self.src.tile_shape)
+        vars = tuple(Var(f"c{i}", lo=0, hi=e - 1) for i, e in enumerate(extents))
+        zero = as_expr(0)
+        rest: tuple[Expr, ...] = (*vars[: self.axis], *vars[self.axis + 1 :])
+        if self.keeps_axis:
+            rest = (*vars[: self.axis], zero, *vars[self.axis + 1 :])
+        accesses = (
+            Access(self.src.buffer, vars, False),
+            Access(self.dst.buffer, rest or (zero,), True),
+        )
+        yield Loop(self, vars, extents, accesses, self.label())
+
+    def reference(self, env: Env) -> None:
+        import numpy as np
+
+        combine = COMBINES[self.kind]
+        value = env.get(self.src).astype(self.dst.dtype.numpy)
+        value = np.abs(value) if self.kind.startswith("abs") else value
+        join = getattr(np, combine.numpy)
+        result = join.reduce(value, axis=self.axis, keepdims=self.keeps_axis)
+        env.put(self.dst, result if self.clear else join(env.get(self.dst), result))
+
+
+@lowering(Reduce)
+def _registers_then_lanes(op: Reduce, ctx: LowerContext) -> Iterable[Stmt]:
+    """Each thread combines its registers, then lanes exchange, then warps through shared memory."""
+    combine = COMBINES[op.kind]
+    dtype = op.dst.dtype
+    identity = Const(combine.identity(dtype), dtype)
+    return reduce_registers(ctx, op, combine.first, combine.join, identity)
