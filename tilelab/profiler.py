@@ -127,8 +127,7 @@ class Profiler:
 def _listed(value: Any) -> list[Any]:
     if value is None:
         return []
-    many: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
-    return list(many)
+    return [*value] if isinstance(value, list | tuple) else [value]  # pyright: ignore
 
 
 def _tensors(values: Sequence[Any]) -> list[Any]:

@@ -63,4 +63,5 @@ def caret(error: TileError) -> str:
     """The text that the caret of an error underlines."""
     assert error.loc is not None, error
     line, loc = error.loc.text(), error.loc
-    return line[loc.column : loc.end_column] if loc.end_line in (0, loc.line) else line[loc.column :]
+    stop = loc.end_column if loc.end_line in (0, loc.line) else len(line)
+    return line[loc.column : stop]

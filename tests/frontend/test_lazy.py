@@ -1,7 +1,7 @@
 """T.prim_func: parameters, kernels, allocations, names, locations."""
 
-from tests.frontend.helpers import body_text, caret, expect, only
 import tilelab.language as T
+from tests.frontend.helpers import body_text, caret, expect, only
 from tilelab.dtypes import FLOAT16, FLOAT32
 from tilelab.frontend import PrimFunc
 from tilelab.ir import Alloc, For, Kernel, LoopKind, ScalarParam, TensorParam, walk
@@ -9,7 +9,9 @@ from tilelab.ir import Alloc, For, Kernel, LoopKind, ScalarParam, TensorParam, w
 
 def matmul(M, N, K, block_M=128, block_N=128, block_K=64, num_stages=3):
     @T.prim_func
-    def gemm(A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), T.float16), C: T.Tensor[[M, N], "half"]):
+    def gemm(
+        A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), T.float16), C: T.Tensor[[M, N], "half"]
+    ):
         with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
             A_shared = T.alloc_shared((block_M, block_K), "float16")
             B_shared = T.alloc_shared((block_K, block_N), "float16")
@@ -161,9 +163,8 @@ def test_wrong_launches() -> None:
 
         @T.prim_func
         def nested(A: T.Tensor((8,), "float32")):
-            with T.Kernel(1):
-                with T.Kernel(2):
-                    A[0] = 1.0
+            with T.Kernel(1), T.Kernel(2):
+                A[0] = 1.0
 
     assert caught.error.loc is not None
     with expect(RuntimeError, "TL1405", "outside T.Kernel"):

@@ -101,6 +101,7 @@ def test_a_file_that_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_columns_count_characters() -> None:
     text = CELL.replace("A[i] {op}", 'A[i, len("每个")]')
-    with expect(IndexError, "TL1105", 'B[i] = A[i, len("每个")]\n           ^^^^^^^^^^^^^^^') as caught:
+    shown = 'B[i] = A[i, len("每个")]\n           ^^^^^^^^^^^^^^^'
+    with expect(IndexError, "TL1105", shown) as caught:
         run_cell(text, "<cell-10>")(8)
     assert caught.error.loc.end_column - caught.error.loc.column == len('A[i, len("每个")]')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +212,10 @@ def test_an_error_of_the_compiler_names_the_python_line(monkeypatch: pytest.Monk
     with pytest.raises(TileRuntimeError, match="nothing") as caught:
         _ = kernel.cubin
     assert caught.value.loc is not None and caught.value.loc.file == __file__
+
+
+def test_threads_that_call_it_first_at_once() -> None:
+    kernel, a = compiled(add(), out_idx=[2]), torch.randn(256)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: kernel(a, a), range(8)))
+    assert all(torch.equal(c, a + a) for c in results)

@@ -9,15 +9,15 @@ from typing import Any
 from tilelab.errors import TileNotSupported, TileRuntimeError, TileTypeError
 from tilelab.frontend.assign import Assign
 from tilelab.frontend.kernel import KernelFrame
+from tilelab.frontend.looping import Looping
 from tilelab.frontend.loops import is_loop
 from tilelab.frontend.poison import Poison, raise_poison
-from tilelab.frontend.regions import Regions
 from tilelab.frontend.session import Session
 from tilelab.frontend.types import TensorType
 from tilelab.frontend.values import Values, is_traced, truth
 
 
-class Frame(Values, Assign, Regions):
+class Frame(Values, Assign, Looping):
     """What rewritten code calls. One for each call, so names and regions are that call's own."""
 
     locals = staticmethod(builtins.locals)
@@ -25,7 +25,7 @@ class Frame(Values, Assign, Regions):
     def __init__(self, session: Session) -> None:
         Values.__init__(self)
         Assign.__init__(self)
-        Regions.__init__(self)
+        Looping.__init__(self)
         self.session = session
         self.open_frames: list[KernelFrame] = []
         self._depth = len(session.blocks)

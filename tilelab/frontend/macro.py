@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -94,18 +94,32 @@ class Macro:
 
 def _reference(frame: Frame, name: str, value: Any) -> Any:
     """T.Ref: the variable itself, an element with its indices fixed, or a region."""
-    if isinstance(value, ScalarBuffer | ElementRef):
-        frame.hold(name, value)
-        return value
-    if isinstance(value, Region):
-        return value
-    if isinstance(value, Load):
-        indices = tuple(frame.snapshot("index", i) for i in value.indices)
-        element = ElementRef(Load(value.buffer, indices))
-        frame.hold(name, element)
-        return element
-    raise TileValueError(
-        f"{name} is passed by reference, and {value!r} is no place",
-        code="TL1471",
-        hint="pass a T.alloc_var, an element A[i] or a slice",
-    )
+    place = _PLACES.get(type(value))
+    if place is None:
+        raise TileValueError(
+            f"{name} is passed by reference, and {value!r} is no place",
+            code="TL1471",
+            hint="pass a T.alloc_var, an element A[i] or a slice",
+        )
+    return place(frame, name, value)
+
+
+def _hold(frame: Frame, name: str, value: ScalarBuffer | ElementRef) -> Any:
+    frame.hold(name, value)
+    return value
+
+
+def _element(frame: Frame, name: str, value: Load) -> ElementRef:
+    indices = tuple(frame.snapshot("index", i) for i in value.indices)
+    element = ElementRef(Load(value.buffer, indices))
+    frame.hold(name, element)
+    return element
+
+
+def _as_it_is(_frame: Frame, _name: str, value: Any) -> Any:
+    return value
+
+
+_PLACES: dict[type, Callable[[Frame, str, Any], Any]] = {
+    ScalarBuffer: _hold, ElementRef: _hold, Load: _element, Region: lambda _f, _n, value: value,
+}  # fmt: skip

@@ -18,6 +18,17 @@ _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
     ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
 }  # fmt: skip
+_REFUSED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Await: ("await", "a kernel is traced at once and cannot wait"),
+    ast.Yield: ("yield", "return values from a @T.macro instead"),
+    ast.YieldFrom: ("yield", "return values from a @T.macro instead"),
+    ast.Global: ("global", "pass the value as a parameter"),
+    ast.Nonlocal: ("nonlocal", "use T.alloc_var and a T.Ref parameter"),
+    ast.ClassDef: ("a class definition", "define the class outside"),
+    ast.AsyncFor: ("async for", "use a plain for"),
+    ast.AsyncWith: ("async with", "use a plain with"),
+    ast.AsyncFunctionDef: ("async def", "use a plain def"),
+}
 
 
 def place(node: Any, at: ast.AST) -> Any:
@@ -62,6 +73,13 @@ class ExprRewriter(ast.NodeTransformer):
             f"{what} is not supported in traced code", code="TL1450", loc=loc, hint=hint
         )
 
+    def visit(self, node: ast.AST) -> Any:
+        """As NodeTransformer has it, after refusing what has no meaning in a kernel."""
+        refused = _REFUSED.get(type(node))
+        if refused is not None:
+            self.refuse(node, *refused)
+        return super().visit(node)
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         """`a and b` -> `__tl.both(b) if __tl.need_and(a) else __tl.pop()`; `or` alike."""
         names = ("need_and", "both") if isinstance(node.op, ast.And) else ("need_or", "either")
@@ -103,12 +121,9 @@ class ExprRewriter(ast.NodeTransformer):
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         """`(y := e)` binds once: `(y := __tl.at("y")(e))`."""
-        node.value = place(
-            ast.Call(
-                tracer_call("at", node.value, constant(node.target.id)), [self.visit(node.value)], []
-            ),
-            node.value,
-        )
+        at, value = node.value, self.visit(node.value)
+        bind = tracer_call("at", at, constant(node.target.id))
+        node.value = place(ast.Call(bind, [value], []), at)
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
@@ -125,12 +140,3 @@ class ExprRewriter(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node
-
-    def visit_Await(self, node: ast.Await) -> NoReturn:
-        self.refuse(node, "await", "a kernel is traced at once and cannot wait")
-
-    def visit_Yield(self, node: ast.Yield) -> NoReturn:
-        self.refuse(node, "yield", "return values from a @T.macro instead")
-
-    def visit_YieldFrom(self, node: ast.YieldFrom) -> NoReturn:
-        self.refuse(node, "yield", "return values from a @T.macro instead")

@@ -14,7 +14,7 @@ after, so a value cannot leak out of the place where it is valid.
 from __future__ import annotations
 
 import ast
-from typing import Any, NoReturn
+from typing import Any
 
 from tilelab.frontend.names import assigned, read_first, target_names
 from tilelab.frontend.rewrite_expr import ExprRewriter, constant, place, tracer_call
@@ -221,26 +221,6 @@ class StmtRewriter(ExprRewriter):
                 self.refuse(part, "a starred assignment target", "index the tuple instead")
         if isinstance(target, ast.Attribute):
             self.refuse(target, "assigning to an attribute", "keep the value in a plain name")
-
-    # ---- what a kernel cannot hold ----------------------------------------------------------
-
-    def visit_Global(self, node: ast.Global) -> NoReturn:
-        self.refuse(node, "global", "pass the value as a parameter")
-
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> NoReturn:
-        self.refuse(node, "nonlocal", "use T.alloc_var and a T.Ref parameter")
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> NoReturn:
-        self.refuse(node, "a class definition", "define the class outside")
-
-    def visit_AsyncFor(self, node: ast.AsyncFor) -> NoReturn:
-        self.refuse(node, "async for", "use a plain for")
-
-    def visit_AsyncWith(self, node: ast.AsyncWith) -> NoReturn:
-        self.refuse(node, "async with", "use a plain with")
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> NoReturn:
-        self.refuse(node, "async def", "use a plain def")
 
 
 def _pairs_up(target: ast.expr, value: ast.expr) -> bool:

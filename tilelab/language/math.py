@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tilelab.dtypes import BOOL, FLOAT32

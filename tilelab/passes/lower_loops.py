@@ -125,6 +125,9 @@ class Elements:
 
     def _register_of(self, access: Load | Store) -> Expr:
         """The register of a fragment element that this thread holds."""
+        layout = self.ctx.fragment(access.buffer)
+        if self.spread is None and not _has_thread_digits(layout):
+            return as_expr(layout.register_of(tuple(self.value(i) for i in access.indices)))
         if self.spread is None:
             raise TileNotSupported(
                 f"an element of the fragment {access.buffer.name} is used outside of T.Parallel: "
@@ -133,7 +136,6 @@ class Elements:
                 loc=getattr(access, "loc", None),
                 hint="use T.Parallel, or copy the fragment to shared memory first",
             )
-        layout = self.ctx.fragment(access.buffer)
         identity = len(access.indices) == len(self.vars) and all(
             a is b for a, b in zip(access.indices, self.vars, strict=True)
         )
@@ -193,6 +195,11 @@ class Elements:
         return replace(
             s, start=start, extent=extent, step=self.value(s.step), body=self.seq(s.body)
         )
+
+
+def _has_thread_digits(layout: Fragment) -> bool:
+    """Whether threads hold different elements (without: every thread holds all of them)."""
+    return any(d.owner == "thread" and d.extent > 1 for axis in layout.axes for d in axis)
 
 
 _RULES: dict[type[Stmt], Any] = {

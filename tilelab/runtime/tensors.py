@@ -55,8 +55,7 @@ def _facts_of_array(array: Array) -> TensorFacts:
 def numpy_view(value: Any, dtype: DType) -> Array:
     """The same memory as a numpy array of `dtype.numpy`: writes go to the tensor."""
     if isinstance(value, np.ndarray):
-        array: Array = value
-        return array.view(dtype.numpy)
+        return _viewed(value, dtype)  # pyright: ignore[reportUnknownArgumentType]
     import torch
 
     tensor = value.detach()
@@ -64,6 +63,10 @@ def numpy_view(value: Any, dtype: DType) -> Array:
         return tensor.numpy().view(dtype.numpy)
     carrier = {1: torch.uint8, 2: torch.int16}[dtype.bytes]
     return tensor.view(carrier).numpy().view(dtype.numpy)
+
+
+def _viewed(array: Array, dtype: DType) -> Array:
+    return array.view(dtype.numpy)
 
 
 _WITHOUT_NUMPY = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})

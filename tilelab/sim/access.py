@@ -46,6 +46,7 @@ class CheckedMemory:
         self.loc: Loc | None = None
         self.statement: Any = None
         self.in_flight: list[tuple[Buffer, int, int]] = []  # accumulators of unfinished wgmmas
+        self.touched: set[Buffer] = set()  # registers written since the last wgmma.fence
 
     # ---- entry points -------------------------------------------------------------------------
 
@@ -181,6 +182,7 @@ class CheckedMemory:
     def _store_local(self, place: Place, values: Array, frame: Frame) -> None:
         if self.in_flight:
             self._check_in_flight(place.buffer, place.indices[0], frame)
+        self.touched.add(place.buffer)
         self.group.registers.store(place.buffer, place.indices[0], values, frame)
 
     def _check_in_flight(self, buffer: Buffer, index: Value, frame: Frame) -> None:
@@ -269,7 +271,7 @@ class CheckedMemory:
             access, problem = clash
             old = group.shared.load(buffer.dtype, where, frame)
             if problem.kind == "read" or not _same(old, data, frame):
-                self._report_clash(buffer, access, problem, frame, "write")
+                self.report_clash(buffer, access, problem, frame, "write")
         group.shared.store(buffer.dtype, where, data, frame)
         if group.findings.wants(f.RACE) and len(frame.lanes) * len(frame.loops or (1,)) > 1:
             now = group.shared.load(buffer.dtype, where, frame)
@@ -294,7 +296,7 @@ class CheckedMemory:
             if group.findings.wants(f.RACE):
                 clash = shadow.read(access, group.clocks, self.loc)
                 if clash is not None:
-                    self._report_clash(buffer, access, clash, frame, "read")
+                    self.report_clash(buffer, access, clash, frame, "read")
             return None
         busy = shadow.in_use(access)
         if busy is not None:
@@ -320,7 +322,7 @@ class CheckedMemory:
             text = f"{buffer.root.name} is read before it is written"
             self._report_cell(f.UNINITIALISED, text, buffer, access, entry, frame)
 
-    def _report_clash(
+    def report_clash(
         self, buffer: Buffer, access: Access, clash: Clash, frame: Frame, what: str
     ) -> None:
         mine = int(access.warps[clash.entry])

@@ -28,11 +28,14 @@ class MBarriers:
         self.pending = np.zeros((blocks, size), np.int64)
         self.bytes = np.zeros((blocks, size), np.int64)
         self.phase = np.zeros((blocks, size), np.int64)
+        self.init_warp = np.zeros(size, np.int64)
+        self.init_clock = np.zeros(size, np.int64)
         self.gathering = np.zeros((size, actors), np.int32)  # clocks of arrivals of this phase
         self.released = np.zeros((size, actors), np.int32)  # clocks of the phases that completed
 
-    def init(self, rows: Array, which: Array, count: Array) -> None:
-        """mbarrier.init: a fresh phase 0."""
+    def init(self, rows: Array, which: Array, count: Array, warp: int, clock: int) -> None:
+        """mbarrier.init by a warp at a point of its clock: a fresh phase 0."""
+        self.init_warp[which], self.init_clock[which] = warp, clock
         self.ready[rows, which] = True
         self.count[rows, which] = self.pending[rows, which] = count
         self.bytes[rows, which] = self.phase[rows, which] = 0

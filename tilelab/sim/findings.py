@@ -62,6 +62,11 @@ class Finding:
     other: Loc | None = None
     times: int = 1
 
+    @property
+    def level(self) -> str:
+        """ "error": the program is wrong, whatever its output. (Costs are counters.)"""
+        return "error"
+
     def __str__(self) -> str:
         lines = [f"{self.code}: {self.message}" + (f" ({self.times} times)" if self.times > 1 else "")]
         if self.loc is not None:

@@ -24,7 +24,7 @@ def register_numbers(index: Value) -> int | slice | Array | None:
     if flat.ndim != 1 or len(flat) < 2:
         return flat
     step = int(flat[1]) - int(flat[0])
-    if step > 0 and bool((np.diff(flat) == step).all()):
+    if step > 0 and flat.tolist() == list(range(flat[0], flat[-1] + 1, step)):
         return slice(int(flat[0]), int(flat[-1]) + 1, step)
     return flat
 

@@ -44,6 +44,23 @@ class Scheduler:
                 self._arrive(self._wanted())
             else:
                 self._deadlock()
+        self._leftovers()
+
+    def _leftovers(self) -> None:
+        """What the kernel leaves behind: copies nobody waited for, bytes nobody expected."""
+        group = self.group
+        for transfer in group.transfers:
+            buffer = transfer.place.buffer
+            text = f"the kernel ends while a TMA load into {buffer.root.name} is still under way"
+            row = int(transfer.rows[0])
+            group.report(f.MISSING_WAIT, text, transfer.loc, row=row, buffer=buffer)
+        if group.transfers:
+            return
+        for barriers in group.mbarriers.values():
+            rows, which = np.nonzero((barriers.bytes != 0) & ~group.dead[:, None])
+            if len(rows):
+                text = f"at the end of the kernel {barriers.state(int(rows[0]), int(which[0]))}"
+                group.report(f.EXPECTED_BYTES, text, group.kernel.loc, row=int(rows[0]))
 
     def _step(self, ready: list[Strand]) -> None:
         pick = int(self.random.integers(len(ready))) if self.schedule == "random" else 0

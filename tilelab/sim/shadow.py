@@ -32,6 +32,7 @@ class Clocks:
         self.now = np.zeros((self.actors, self.actors), np.int32)
         np.fill_diagonal(self.now, 1)
         self.fenced = np.zeros(self.actors, np.int32)  # how much of its past is proxy-fenced
+        self.init_fenced = np.zeros(self.actors, np.int32)  # the same for barrier initialisation
 
     def tensor_core(self, warp: int) -> int:
         """The actor that runs the wgmmas of a warp's warpgroup."""
@@ -66,6 +67,10 @@ class Clocks:
         """fence.proxy.async of the warps."""
         self.fenced[warps] = self.now[warps, warps]
         self.now[warps, warps] += 1
+
+    def fence_init(self, warps: Array) -> None:
+        """fence.mbarrier_init of the warps."""
+        self.init_fenced[warps] = self.now[warps, warps]
 
     def barrier(self, warps: Array) -> None:
         """The warps wait for each other."""

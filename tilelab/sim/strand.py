@@ -18,7 +18,8 @@ from tilelab.sim.access import Place
 from tilelab.sim.evaluate import as_array, convert, evaluate
 from tilelab.sim.frame import Frame, Value
 from tilelab.sim.group import BlockGroup
-from tilelab.sim.machine import BlocksStopped, LaneMachine
+from tilelab.sim.lanes import BlocksStopped
+from tilelab.sim.machine import LaneMachine
 from tilelab.sim.waits import JoinWait
 from tilelab.sim.wgmma import Descriptor
 from tilelab.thread import (

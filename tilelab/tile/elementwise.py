@@ -130,7 +130,7 @@ def move(
 ) -> list[Stmt]:
     """Copy `src` to `dst` (same tile extents), converting, with reads past a tensor giving 0."""
     last = spread.shape[-1] if spread.shape else 1
-    run = spread.contiguous(-1)
+    run = spread.contiguous(-1) if spread.shape else 1
     width = min(ctx.vector_width(src, last, run), ctx.vector_width(dst, last, run))
     in_memory = Scope.FRAGMENT not in (src.buffer.scope, dst.buffer.scope)
     walk = walk_tile(ctx, spread, width, batched=in_memory and width == 1)

@@ -38,7 +38,7 @@ def reduce_registers(
     partial = ctx.temp(f"{target.name}_partial", count, op.dst.dtype)
     out = [_fill(ctx, partial, count, identity, loc)]
     out.append(_fold(ctx, layout, source, partial, outer, inner, first, identity, loc))
-    lanes, far = _thread_parts(layout, op.axis)
+    lanes, far = _thread_parts(layout, op.axis, whole_warps=ctx.num_threads % WARP == 0)
     for mask in lanes:
         out += _butterfly(ctx, partial, count, mask, join, loc)
     if far:
@@ -80,13 +80,22 @@ def _register_parts(layout: Fragment, axis: int) -> tuple[Parts, Parts]:
     return tuple(sorted(outer, key=lambda p: p[1])), tuple(sorted(inner, key=lambda p: p[1]))
 
 
-def _thread_parts(layout: Fragment, axis: int) -> tuple[list[int], Parts]:
-    """Shuffle masks for lanes of one warp, and the thread digits that go further."""
+def _thread_parts(layout: Fragment, axis: int, *, whole_warps: bool) -> tuple[list[int], Parts]:
+    """Shuffle masks for lanes of one warp, and the thread digits that go further.
+
+    A block whose last warp is not whole exchanges everything through shared memory: a shuffle
+    needs all 32 lanes.
+    """
     masks: list[int] = []
     far: list[tuple[int, int]] = []
     for extent, stride in _owned(layout.axes[axis], "thread"):
         near = 1
-        while extent % (near * 2) == 0 and stride * near < WARP and _power_of_two(stride):
+        while (
+            whole_warps
+            and extent % (near * 2) == 0
+            and stride * near < WARP
+            and _power_of_two(stride)
+        ):
             masks.append(stride * near)
             near *= 2
         if extent // near > 1:

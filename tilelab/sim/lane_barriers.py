@@ -1,0 +1,114 @@
+"""Barrier instructions: the part of `Machine` that arrives, waits and fences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tilelab.sim import findings as f
+from tilelab.sim.access import Place
+from tilelab.sim.barriers import MBarriers
+from tilelab.sim.frame import Array
+from tilelab.sim.lanes import Lanes
+from tilelab.sim.waits import BarrierWait, PhaseWait
+
+
+class BarrierLanes(Lanes):
+    """Arrivals and waits of one strand."""
+
+    def sync_threads(self, barrier: Any, threads: Any) -> Iterator[Any]:
+        """bar.sync; `threads` None: all threads of the block."""
+        frame, group = self.frame, self.group
+        number = int(self.per_row(barrier)[0])
+        needs = None if threads is None else int(self.per_row(threads)[0])
+        lanes = len(frame.lanes)
+        before = group.barriers.arrive(number, frame.rows, self.warps(), lanes, needs)
+        yield from self.waiting(BarrierWait(number, frame.rows, before, self.memory.loc))
+
+    def waiting(self, wait: Any) -> Iterator[Any]:
+        """Count a wait, and give way to other strands where it holds."""
+        memory, group = self.memory, self.group
+        loc, statement = memory.loc, memory.statement
+        group.counters.add(loc, "waits", len(wait.rows))
+        if len(wait.blocked(group)):
+            group.counters.add(loc, "blocked_waits", len(wait.rows))
+            yield wait
+        memory.loc, memory.statement = loc, statement
+
+    def which(self, bar: Place) -> tuple[MBarriers, Array]:
+        """The barriers of a buffer and the number of the one that each row means."""
+        bar = self.memory.bounded(bar, self.frame, "use")
+        barriers = self.group.mbarriers[bar.buffer]
+        flat: Any = 0
+        for index, extent in zip(bar.indices, barriers.shape, strict=True):
+            flat = flat * extent + np.asarray(index)
+        return barriers, self.per_row(flat)
+
+    def mbarrier_init(self, bar: Place, count: Any) -> None:
+        """A fresh barrier that expects `count` arrivals a phase."""
+        barriers, which = self.which(bar)
+        warp = int(self.warps()[0])
+        when = int(self.group.clocks.now[warp, warp])
+        barriers.init(self.frame.rows, which, self.per_row(count), warp, when)
+
+    def mbarrier_arrive(self, bar: Place, expect_bytes: Any) -> None:
+        """Expect bytes, then arrive, once for every active lane."""
+        group, frame = self.group, self.frame
+        barriers, which = self.which(bar)
+        self.usable(barriers, which)
+        lanes = self.lanes_per_row()
+        num_bytes = self.per_row(expect_bytes) * lanes
+        clock = group.clocks.publish(self.warps())
+        surplus = barriers.arrive(frame.rows, which, lanes, num_bytes, clock)
+        if surplus.any():
+            at = int(surplus.argmax())
+            name = barriers.name(int(which[at]))
+            self.report(
+                f.BARRIER_MISUSE,
+                f"{name} gets more arrivals in one phase than the "
+                f"{int(barriers.count[frame.rows[at], which[at]])} it was initialised with", at,
+            )  # fmt: skip
+            group.stop(frame.rows[surplus])
+        kind = "expect" if np.any(num_bytes) else "arrive"
+        group.event(self.role, kind, self.memory.loc, int(which[0]))
+
+    def usable(self, barriers: MBarriers, which: Array, by_copy: bool = False) -> None:
+        """Report barriers that are not initialised, or not known here (or to async copies) yet."""
+        rows, clocks = self.frame.rows, self.group.clocks
+        bad = ~barriers.ready[rows, which]
+        if bad.any():
+            at = int(bad.argmax())
+            name = barriers.name(int(which[at]))
+            self.report(f.BARRIER_MISUSE, f"{name} is used before it is initialised", at)
+            self.group.stop(rows[bad])
+            return
+        one = int(which[0])
+        seen = clocks.now[self.warps(), barriers.init_warp[one]]
+        if (seen < barriers.init_clock[one]).any():
+            text = f"warp {barriers.init_warp[one]} initialises {barriers.name(one)}, and no "
+            self.report(f.RACE, text + "barrier lets this warp know before it uses it")
+        if by_copy and clocks.init_fenced[barriers.init_warp[one]] < barriers.init_clock[one]:
+            text = f"{barriers.name(one)} is initialised without a fence (mbarrier_init_fence) "
+            self.report(f.RACE, text + "before an asynchronous copy completes at it")
+
+    def mbarrier_wait(self, bar: Place, parity: Any) -> Iterator[Any]:
+        """Wait for the phase of a parity to complete."""
+        group, frame, warps = self.group, self.frame, self.warps()
+        barriers, which = self.which(bar)
+        self.usable(barriers, which)
+        wait = PhaseWait(barriers, frame.rows, which, self.per_row(parity) & 1, self.memory.loc)
+        yield from self.waiting(wait)
+        for one in np.unique(which):
+            group.clocks.observe(warps, barriers.released[one])
+        group.event(self.role, "wait", self.memory.loc, int(which[0]))
+
+    def fence(self, kind: str) -> None:
+        """Order accesses of this thread for another proxy."""
+        if kind == "proxy_async":
+            self.group.clocks.fence(self.warps())
+        elif kind == "mbarrier_init":
+            self.group.clocks.fence_init(self.warps())
+        else:
+            self.memory.touched.clear()

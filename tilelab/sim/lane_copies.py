@@ -1,0 +1,183 @@
+"""Copy instructions: the part of `Machine` with cp.async and TMA.
+
+Hides when a copy takes effect: as late as its wait allows, so that a missing wait shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tilelab.ir import Buffer
+from tilelab.sim import findings as f
+from tilelab.sim import tma
+from tilelab.sim.access import Place, spread
+from tilelab.sim.frame import Array, Frame
+from tilelab.sim.group import BlockGroup
+from tilelab.sim.lane_barriers import BarrierLanes
+from tilelab.sim.lanes import at_lane
+from tilelab.sim.shadow import ARRIVING, VALID
+
+
+@dataclass
+class Copy:
+    """One cp.async under way: values read, not yet in shared memory."""
+
+    buffer: Buffer
+    address: Any
+    values: Array
+    frame: Frame
+    num_bytes: int
+    loc: Any
+
+
+@dataclass
+class Queue:
+    """Work since the last commit, and committed groups, oldest first."""
+
+    open: list[Any] = field(default_factory=list[Any])
+    groups: list[list[Any]] = field(default_factory=list[list[Any]])
+
+    def commit(self) -> None:
+        """Close a group."""
+        self.groups.append(self.open)
+        self.open = []
+
+    def take(self, pending: int) -> list[Any]:
+        """Remove all groups but the newest `pending`, and return what was in them."""
+        count = max(len(self.groups) - pending, 0)
+        done, self.groups = self.groups[:count], self.groups[count:]
+        return [item for group in done for item in group]
+
+
+class CopyLanes(BarrierLanes):
+    """Asynchronous copies of one strand."""
+
+    def __init__(self, group: BlockGroup, role: str, late: bool) -> None:
+        super().__init__(group, role, late)
+        self.copies, self.stores = Queue(), Queue()
+
+    # ---- cp.async -----------------------------------------------------------------------------
+
+    def cp_async(self, dst: Place, src: Place, num_bytes: int, ok: Any) -> None:
+        """Copy where `ok` (None: everywhere), zeros elsewhere."""
+        memory, frame, group = self.memory, self.frame, self.group
+        values = self._fetched(src, num_bytes // src.buffer.dtype.bytes, ok)
+        dst = memory.bounded(dst, frame, "write")
+        address = group.shared.address(dst.buffer, dst.indices)
+        clash = memory.use_shared(dst.buffer, address, num_bytes, frame, "written")
+        if clash is not None:
+            memory.report_clash(dst.buffer, *clash, frame, "cp.async")
+        group.shadow.set_state(group.accessed(address, num_bytes, frame), ARRIVING)
+        self.copies.open.append(Copy(dst.buffer, address, values, frame, num_bytes, memory.loc))
+
+    def _fetched(self, src: Place, count: int, ok: Any) -> Array:
+        if ok is None or (not isinstance(ok, np.ndarray) and ok):
+            return self.memory.load_run(src, count, self.frame)
+        if not isinstance(ok, np.ndarray):
+            shape = (count, *(1,) * (len(self.frame.loops) + 2))
+            return np.zeros(shape, src.buffer.dtype.numpy)
+        values = self.memory.load_run(src, count, self.frame.masked(ok))
+        return np.where(ok, values, np.zeros((), values.dtype))
+
+    def cp_async_commit(self) -> None:
+        """Close the group of copies."""
+        self.copies.commit()
+
+    def cp_async_wait(self, pending: int) -> Iterator[Any]:
+        """Copies of all but the newest `pending` groups take effect."""
+        for copy in self.copies.take(pending):
+            self._finish_copy(copy)
+        return self._no_wait()
+
+    def _no_wait(self) -> Iterator[Any]:
+        self.group.counters.add(self.memory.loc, "waits", len(self.frame.rows))
+        return iter(())
+
+    def _finish_copy(self, copy: Copy) -> None:
+        group, size = self.group, copy.buffer.dtype.bytes
+        access = group.accessed(copy.address, copy.num_bytes, copy.frame)
+        group.shadow.set_state(access, VALID)
+        if group.findings.wants(f.RACE):
+            group.shadow.write(access, group.clocks, copy.loc, ordinary=True)
+        where = copy.address + spread(len(copy.values), copy.frame) * size
+        group.shared.store(copy.buffer.dtype, where, copy.values, copy.frame)
+
+    # ---- TMA ----------------------------------------------------------------------------------
+
+    def _transfers(
+        self, tensor_map: Any, place: Place, coords: Sequence[Any]
+    ) -> Iterator[tma.Transfer]:
+        """One transfer for every active lane: TMA instructions are issued by single threads."""
+        frame, group = self.frame, self.group
+        place = self.memory.bounded(place, frame, "TMA access")
+        address = group.shared.address(place.buffer, place.indices)
+        count = len(frame.rows)
+        for i, lane in enumerate(frame.lanes):
+            keep = np.ones(count, np.bool_)
+            if frame.mask is not None:
+                keep = np.broadcast_to(frame.mask, frame.shape)[:, i]
+            if not keep.any():
+                continue
+            starts = np.stack([at_lane(c, i, count) for c in coords], axis=1)[keep]
+            bases = at_lane(address, i, count)[keep]
+            if bool((bases == bases[0]).all()):
+                bases = bases[:1]
+            transfer = tma.prepare(
+                group, tensor_map, place, bases, frame.rows[keep], int(lane), starts,
+                self.memory.loc, self.role,
+            )  # fmt: skip
+            if transfer is not None:
+                yield transfer
+
+    def tma_load(self, tensor_map: Any, bar: Place, dst: Place, coords: Sequence[Any]) -> None:
+        """Queue a box from global to shared memory."""
+        group, loc = self.group, self.memory.loc
+        barriers, which = self.which(bar)
+        self.usable(barriers, which, by_copy=True)
+        for transfer in self._transfers(tensor_map, dst, coords):
+            transfer.bar = (barriers, which[np.isin(self.frame.rows, transfer.rows)])
+            tma.issue_load(transfer)
+            group.event(self.role, "tma load", loc, int(which[0]))
+            group.counters.add(loc, "tma_bytes_read", transfer.num_bytes * len(transfer.rows))
+            if self.late:
+                group.transfers.append(transfer)
+            else:
+                transfer.finish_load()
+
+    def tma_store(self, tensor_map: Any, src: Place, coords: Sequence[Any]) -> None:
+        """Queue a box from shared to global memory."""
+        group, loc = self.group, self.memory.loc
+        for transfer in self._transfers(tensor_map, src, coords):
+            tma.issue_store(transfer)
+            group.event(self.role, "tma store", loc)
+            group.counters.add(loc, "tma_bytes_written", transfer.num_bytes * len(transfer.rows))
+            self.stores.open.append(transfer)
+
+    def bulk_commit(self) -> None:
+        """Close the group of stores."""
+        self.stores.commit()
+
+    def bulk_wait(self, pending: int, read_only: bool) -> Iterator[Any]:
+        """Stores of all but the newest `pending` groups take effect."""
+        for transfer in self.stores.take(pending):
+            transfer.finish_store()
+        return self._no_wait()
+
+    def finish_stores(self) -> None:
+        """The strand ends: its stores still happen, but should have been waited for."""
+        self.stores.commit()
+        for transfer in self.stores.take(0):
+            buffer = transfer.place.buffer
+            text = (
+                f"the kernel ends before the TMA store from {buffer.root.name} has read its "
+                "shared memory"
+            )
+            self.group.report(
+                f.MISSING_WAIT, text, transfer.loc, row=int(transfer.rows[0]),
+                thread=transfer.warp * 32, buffer=buffer,
+            )  # fmt: skip
+            transfer.finish_store()

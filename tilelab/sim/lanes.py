@@ -1,0 +1,126 @@
+"""What instruction records may do with memory: the part of `Machine` that knows lanes and warps.
+
+One per strand. Hides how lanes are grouped into warps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilelab.sim import findings as f
+from tilelab.sim.access import CheckedMemory, Place
+from tilelab.sim.frame import Array, Frame
+from tilelab.sim.group import WARP, BlockGroup
+
+
+class BlocksStopped(Exception):
+    """Raised inside a strand when none of its blocks goes on."""
+
+
+class Lanes:
+    """Memory and lanes of the instruction that runs; `frame` is set before each one."""
+
+    frame: Frame
+
+    def __init__(self, group: BlockGroup, role: str, late: bool) -> None:
+        self.group, self.role, self.late = group, role, late
+        self.memory = CheckedMemory(group)
+
+    def load(self, place: Place, count: int, *, packed: bool = False) -> Array:
+        """Consecutive elements, new first axis."""
+        return self.memory.load_run(place, count, self.frame)
+
+    def store(self, place: Place, values: Array, *, packed: bool = False) -> None:
+        """Write consecutive elements, axis 0 of `values`."""
+        values = values.astype(place.buffer.dtype.numpy, copy=False)
+        self.memory.store_run(place, values, self.frame)
+
+    def load_rows(self, place: Place, lanes: Array) -> Array:
+        """The 16-byte rows whose addresses `lanes` of each warp hold: (rows, 8, ..., warps)."""
+        frame, warps = self._row_frame(lanes)
+        place = _narrowed_place(place, self.frame, frame)
+        count = 16 // place.buffer.dtype.bytes
+        values = self.memory.load_run(place, count, frame)
+        shape = np.broadcast_shapes(values.shape[1:], frame.shape[-2:])
+        values = np.broadcast_to(values, (count, *shape))
+        split = values.reshape(*values.shape[:-1], warps, len(lanes))
+        return np.moveaxis(split, -1, 0)
+
+    def store_rows(self, place: Place, lanes: Array, values: Array) -> None:
+        """Write such rows."""
+        frame, _ = self._row_frame(lanes)
+        place = _narrowed_place(place, self.frame, frame)
+        merged = np.moveaxis(values, 0, -1)
+        merged = merged.reshape(*merged.shape[:-2], len(frame.lanes))
+        self.memory.store_run(place, merged.astype(place.buffer.dtype.numpy, copy=False), frame)
+
+    def _row_frame(self, lanes: Array) -> tuple[Frame, int]:
+        """A frame of the lanes of every warp whose addresses count, and the number of warps."""
+        frame = self.frame
+        warps = len(frame.lanes) // WARP
+        if len(lanes) == WARP:
+            return frame, warps
+        return frame.narrowed(None, np.isin(frame.lanes % WARP, lanes), self.group.size), warps
+
+    def whole(self, size: int, what: str) -> None:
+        """Stop the blocks, with a finding, unless whole warps or warpgroups run this."""
+        frame = self.frame
+        lanes = frame.lanes
+        if frame.mask is None and len(lanes) % size == 0:
+            groups = lanes.reshape(-1, size)
+            starts = groups[:, 0]
+            if not (starts % size).any() and bool((groups[:, -1] - starts == size - 1).all()):
+                return
+        unit = "warp" if size == WARP else "warpgroup"
+        text = f"{what} needs all {size} threads of a {unit} together"
+        self.report(f.PARTIAL_WARP, text)
+        self.group.stop(frame.rows)
+        raise BlocksStopped
+
+    def count(self, counter: str, per_lane: int) -> None:
+        """Add work of every active lane to a counter."""
+        self.group.counters.add(self.memory.loc, counter, per_lane * self.frame.active())
+
+    def report(self, code: str, text: str, at: int = 0) -> None:
+        """A finding about the first lane of a row of the frame."""
+        frame = self.frame
+        self.group.report(
+            code, text, self.memory.loc, row=int(frame.rows[at]), thread=int(frame.lanes[0])
+        )
+
+    def warps(self) -> Array:
+        """Numbers of the warps that run."""
+        return np.unique(self.frame.lanes // WARP)
+
+    def per_row(self, value: Any) -> Array:
+        """A value that lanes agree on, one for each row."""
+        return at_lane(value, 0, len(self.frame.rows))
+
+    def lanes_per_row(self) -> Array:
+        """How many lanes are active in each row."""
+        frame = self.frame
+        if frame.mask is None:
+            return np.full(len(frame.rows), len(frame.lanes))
+        return np.broadcast_to(frame.mask, frame.shape).sum(axis=-1)
+
+
+def at_lane(value: Any, lane: int, rows: int) -> Array:
+    """A value's entries of one lane, for each row."""
+    array = np.asarray(value)
+    if array.ndim >= 2:
+        array = array.reshape(array.shape[-2:])
+        array = array[:, lane if array.shape[1] > 1 else 0]
+    return np.broadcast_to(array, (rows,)).astype(np.int64)
+
+
+def _narrowed_place(place: Place, old: Frame, new: Frame) -> Place:
+    if old is new:
+        return place
+    chosen = np.isin(old.lanes, new.lanes)
+    indices = tuple(
+        i[..., chosen] if isinstance(i, np.ndarray) and i.shape[-1] == len(old.lanes) > 1 else i
+        for i in place.indices
+    )
+    return Place(place.buffer, indices)
