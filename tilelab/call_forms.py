@@ -18,7 +18,7 @@ _PLAIN = frozenset({int, float, bool})
 
 def freeze(value: Any) -> Hashable:
     """A compile-time argument as a key. TileTypeError (TL1495) for what cannot be one."""
-    kind: Any = type(value)
+    kind: type = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind in _PLAIN:
         return (kind, value)
     special = _FREEZE.get(kind)

@@ -21,10 +21,10 @@ from tilelab.commands.arguments import (
     target_argument,
 )
 from tilelab.commands.failures import message
-from tilelab.commands.kernels import last_kernel_of_file, look_up, to_kernel
+from tilelab.commands.kernels import Wish, last_kernel_of_file, look_up, to_kernel
 from tilelab.commands.progress import progress
 from tilelab.commands.run import DEVICES, device, run_script, script_path
-from tilelab.commands.simulate import simulated, summary
+from tilelab.commands.simulate import findings, summary
 from tilelab.demo.run import demo
 from tilelab.errors import TileError
 from tilelab.runtime import doctor
@@ -105,11 +105,10 @@ def _simulate(options: argparse.Namespace) -> int:
             run_script(path, options.args)
         except TileError as error:
             failed = error
-    reports = simulated(heard)
-    print(summary(reports))
+    print(summary(heard))
     if failed is not None:
         raise failed
-    return FAILED if any(report.findings for report in reports) else FINE
+    return FAILED if findings(heard) else FINE
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -120,10 +119,8 @@ def _show(options: argparse.Namespace) -> int:
     names = run_script(path, main=False)
     name = name or last_kernel_of_file(path, names)
     with progress(f"compiling {name}"):
-        kernel = to_kernel(
-            look_up(name, names), constants(options.constants, names), target=options.target,
-            name=name,
-        )  # fmt: skip
+        wish = Wish(options.target, constants=constants(options.constants, names))
+        kernel = to_kernel(look_up(name, names), wish, name)
         report = show(kernel, *options.show)
     print(report.to_text())
     if options.svg:

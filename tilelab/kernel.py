@@ -18,9 +18,9 @@ from tilelab.runtime.arguments import Binding, Signature
 from tilelab.runtime.builds import Builds, LoweredProgram
 from tilelab.runtime.inspection import Inspection
 from tilelab.runtime.launch import MISS, Launcher
-from tilelab.runtime.model import TimedReport
 from tilelab.runtime.options import compiler_options, config_map
 from tilelab.runtime.simulated import raise_findings, run_simulated
+from tilelab.sim import SimReport
 from tilelab.target import Target, parse_target
 from tilelab.views import show
 
@@ -73,7 +73,7 @@ class JITKernel(Inspection):
         """Run with the inputs in order; gives the output, a list of several outputs, or None when
         the program writes into its arguments. A grid without blocks launches nothing: outputs
         are then returned as allocated."""
-        result = self._launcher(args)
+        result = self._launcher.quick(args)
         if result is not MISS:
             return result
         binding = self.signature.bind(args)
@@ -107,7 +107,7 @@ class JITKernel(Inspection):
             )
         return None
 
-    def simulate(self, *args: Any, **options: Any) -> TimedReport:
+    def simulate(self, *args: Any, **options: Any) -> SimReport:
         """Run on the simulator and return its report (findings, counters, events), whatever it
         found. Inputs as in a call, on the CPU; `options` go to `tilelab.sim.simulate`."""
         binding = self.signature.bind(args)

@@ -1,4 +1,4 @@
-"""Names of the language: element types, functions, unknown names; the package; `import tilelang`."""
+"""Names of the language: types, functions, unknown names; the package; `import tilelang`."""
 
 import math
 import subprocess

@@ -47,7 +47,7 @@ class Handmade:
     def __call__(self, *args):
         from tilelab.runtime.launch import MISS
 
-        result = self.launcher(args)
+        result = self.launcher.quick(args)
         if result is not MISS:
             return result
         binding = self.signature.bind(args)

@@ -64,7 +64,7 @@ def test_calls_on_the_cpu_miss_the_quick_path() -> None:
 
     launcher = Launcher(Signature("k", (TensorParam(buffer),), (n,)), build)  # type: ignore[arg-type]
     for args in ((torch.zeros(4),), (3,), (), (None, None), ("text",), ([1],)):
-        assert launcher(args) is MISS
+        assert launcher.quick(args) is MISS
 
 
 def test_row_major() -> None:

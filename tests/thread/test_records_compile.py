@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 
 import pytest
 
@@ -97,7 +97,7 @@ AMPERE = [
 ]  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def _machine_code(target: Target) -> dict[str, str]:
     """Record name -> SASS of a kernel that uses it; one translation unit for a target."""
     records = [r for r, _ in TABLE[target.name]]

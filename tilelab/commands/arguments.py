@@ -11,7 +11,7 @@ import difflib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from tilelab.errors import TileValueError
 from tilelab.target import TARGETS, Target, parse_target
@@ -59,9 +59,9 @@ class Parser(argparse.ArgumentParser):
         """Every option string of this parser and its commands."""
         found = [name for action in self._actions for name in action.option_strings]
         for action in self._actions:
-            if isinstance(action.choices, dict):
-                inner: dict[str, Any] = action.choices
-                for made in inner.values():
+            commands: Any = action.choices  # a dict of parsers where the action is a command
+            if isinstance(commands, dict):
+                for made in cast("dict[str, Parser]", commands).values():
                     found += made.options()
         return found
 

@@ -8,66 +8,84 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
 from tilelab.frontend.function import PrimFunc
-from tilelab.frontend.function import trace as trace_function
 from tilelab.ir import Function, TensorParam
 from tilelab.jit import JITImpl
 from tilelab.kernel import JITKernel
 from tilelab.target import Target
 
-KERNELS = (JITKernel, JITImpl, PrimFunc, Function)
 NO_KERNEL, NO_CONSTANT, NO_INPUT = "TL1703", "TL1704", "TL1705"
 
 
-def to_kernel(
-    value: Any, constants: Mapping[str, Any], *, target: Target | None = None,
-    out_idx: Sequence[int] | None = None, name: str = "", tensors: Sequence[Any] = (),
-) -> JITKernel:  # fmt: skip
-    """The kernel that `value` stands for, compiled for `target` (None: as it was defined).
+@dataclass(frozen=True)
+class Wish:
+    """How a kernel is wanted: its target and outputs (None: as it was defined), the constants for
+    a factory or a @tilelang.jit function, and tensors that an eager one may take sizes from."""
 
-    `value` may be a JITKernel, a traced program, a @tilelang.jit function or a factory that
-    returns one of these; `constants` go to the last two. An eager function may take its constants
-    from `tensors`. TileTypeError (TL1703) for anything
-    else, TileTypeError (TL1704) for constants that are missing or unknown.
+    target: Target | None = None
+    out_idx: Sequence[int] | None = None
+    constants: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tensors: Sequence[Any] = ()
+
+
+def to_kernel(value: Any, wish: Wish, name: str = "") -> JITKernel:
+    """The kernel that `value` stands for: a JITKernel, a traced program, a @tilelang.jit function
+    or a factory that returns one of these.
+
+    TileTypeError (TL1703) for anything else, and (TL1704) for constants that are missing or
+    unknown; `name` is what the user calls it.
     """
     name = name or getattr(value, "__name__", type(value).__name__)
-    if isinstance(value, JITKernel):
-        return _retarget(value, target, out_idx)
-    if isinstance(value, (PrimFunc, Function)):
-        function = value if isinstance(value, Function) else trace_function(value)
-        return JITKernel(function, out_idx=None if out_idx is None else list(out_idx),
-                         target=target)  # fmt: skip
-    if isinstance(value, JITImpl):
-        given = () if _is_factory(value.func) else tensors
-        return _retarget(value.compile(*given, **constants), target, out_idx)
+    kind: type[Any] = type(value)
+    maker = _MAKERS.get(kind)
+    if maker is not None:
+        return maker(value, wish)
     if not inspect.isroutine(value):
         raise TileTypeError(
             f"{name} is no kernel but a {type(value).__name__}", code=NO_KERNEL,
             hint="name a function under @T.prim_func or @tilelang.jit, or what it makes",
         )  # fmt: skip
-    _check_constants(value, constants, name)
-    made = value(**constants)
-    if made is value or (not is_kernel(made) and not _is_factory(made)):
+    _check_constants(value, wish.constants, name)
+    made = value(**wish.constants)
+    if made is value or not (is_kernel(made) or _is_factory(made)):
         raise TileTypeError(
             f"{name} gave a {type(made).__name__} and no kernel", code=NO_KERNEL,
             hint="let it return the function under @T.prim_func, or a compiled kernel",
         )  # fmt: skip
-    return to_kernel(made, {}, target=target, out_idx=out_idx, name=name)
+    return to_kernel(made, replace(wish, constants={}), name)
 
 
-def _retarget(kernel: JITKernel, target: Target | None, out_idx: Sequence[int] | None) -> JITKernel:
-    outputs = list(kernel.out_idx if out_idx is None else out_idx)
-    if (target is None or target == kernel.target) and outputs == kernel.out_idx:
+def _from_kernel(kernel: JITKernel, wish: Wish) -> JITKernel:
+    outputs = list(kernel.out_idx if wish.out_idx is None else wish.out_idx)
+    if (wish.target is None or wish.target == kernel.target) and outputs == kernel.out_idx:
         return kernel
-    configs = kernel.pass_configs
+    program = kernel.prim_func
     return JITKernel(
-        kernel.prim_func, out_idx=outputs, target=target or kernel.target, pass_configs=configs
-    )
+        program, out_idx=None if program.outputs else outputs,
+        target=wish.target or kernel.target, pass_configs=kernel.pass_configs,
+    )  # fmt: skip
+
+
+def _from_program(program: PrimFunc | Function, wish: Wish) -> JITKernel:
+    function = program if isinstance(program, Function) else program.function
+    outputs = None if wish.out_idx is None else list(wish.out_idx)
+    return JITKernel(function, out_idx=outputs, target=wish.target)
+
+
+def _from_jit(made: JITImpl, wish: Wish) -> JITKernel:
+    tensors = () if _is_factory(made.func) else wish.tensors
+    return _from_kernel(made.compile(*tensors, **wish.constants), wish)
+
+
+_MAKERS: dict[type, Callable[[Any, Wish], JITKernel]] = {
+    JITKernel: _from_kernel, PrimFunc: _from_program, Function: _from_program, JITImpl: _from_jit,
+}  # fmt: skip
 
 
 def _check_constants(factory: Any, constants: Mapping[str, Any], name: str) -> None:
@@ -87,7 +105,7 @@ def _check_constants(factory: Any, constants: Mapping[str, Any], name: str) -> N
 
 def is_kernel(value: Any) -> bool:
     """Whether a value is a kernel, a traced program or a @tilelang.jit function."""
-    return isinstance(value, KERNELS)
+    return type(value) in _MAKERS
 
 
 def _is_factory(value: Any) -> bool:

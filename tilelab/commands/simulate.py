@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilelab.runtime.model import TimedReport
 from tilelab.runtime.reports import Timed
+from tilelab.sim import Finding, SimReport
 from tilelab.views.table import plural
 
 
-def simulated(reports: Sequence[Timed]) -> list[TimedReport]:
-    """The reports of the simulator among those that were heard."""
-    return [report for report in reports if isinstance(report, TimedReport)]
+def findings(heard: Sequence[Timed]) -> list[Finding]:
+    """Everything that the simulated calls of a run found."""
+    return [found for report in heard if isinstance(report, SimReport) for found in report.findings]
 
 
-def summary(reports: Sequence[TimedReport]) -> str:
-    """What each simulated call was, and every finding with its place."""
-    if not reports:
-        return "no kernel ran on the simulator"
+def summary(heard: Sequence[Timed]) -> str:
+    """What each simulated call of a run was, and every finding with its place."""
     lines: list[str] = []
-    for number, report in enumerate(reports, 1):
-        found = plural(len(report.findings), "finding") if report.findings else "nothing found"
-        size = plural(report.blocks, "block")
-        modelled = f"{1e3 * report.modelled_ms:.1f} us modelled at best"
-        took = f"simulated in {report.seconds:.2f} s"
-        lines.append(f"call {number}: {found} ({size}, {took}, {modelled})")
-        lines += [_indented(str(finding)) for finding in report.findings]
-    return "\n".join(lines)
+    for report in heard:
+        if isinstance(report, SimReport):
+            count = len(report.findings)
+            found = plural(count, "finding") if count else "nothing found"
+            size, took = plural(report.blocks, "block"), f"simulated in {report.seconds:.2f} s"
+            modelled = f"{1e3 * report.modelled_ms:.1f} us modelled at best"
+            lines.append(f"call {len(lines) + 1}: {found} ({size}, {took}, {modelled})")
+    if not lines:
+        return "no kernel ran on the simulator"
+    return "\n".join([*lines, *(_indented(str(found)) for found in findings(heard))])
 
 
 def _indented(text: str) -> str:

@@ -94,7 +94,8 @@ class Macro:
 
 def _reference(frame: Frame, name: str, value: Any) -> Any:
     """T.Ref: the variable itself, an element with its indices fixed, or a region."""
-    place = _PLACES.get(type(value))
+    kind: type = type(value)  # pyright: ignore[reportUnknownVariableType]
+    place = _PLACES.get(kind)
     if place is None:
         raise TileValueError(
             f"{name} is passed by reference, and {value!r} is no place",
@@ -121,5 +122,5 @@ def _as_it_is(_frame: Frame, _name: str, value: Any) -> Any:
 
 
 _PLACES: dict[type, Callable[[Frame, str, Any], Any]] = {
-    ScalarBuffer: _hold, ElementRef: _hold, Load: _element, Region: lambda _f, _n, value: value,
+    ScalarBuffer: _hold, ElementRef: _hold, Load: _element, Region: _as_it_is,
 }  # fmt: skip

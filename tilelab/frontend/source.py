@@ -13,7 +13,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from functools import reduce
 from types import CodeType, FunctionType
-from typing import Any
+from typing import cast
 
 from tilelab.errors import Loc, TileRuntimeError
 
@@ -134,7 +134,8 @@ def _made_from(parsed: Parsed, code: CodeType, file: str) -> bool:
         first = min([stmt.lineno, *(d.lineno for d in getattr(stmt, "decorator_list", ()))])
         if first <= code.co_firstlineno <= (stmt.end_lineno or first):
             options = code.co_flags & _FUTURE | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-            alone: Any = compile(ast.Module([stmt], []), file, "exec", options, dont_inherit=True)
+            module = ast.Module([stmt], [])
+            alone = cast(CodeType, compile(module, file, "exec", options, dont_inherit=True))
             return _same_code(_find_code(alone, code), code)
     return False
 

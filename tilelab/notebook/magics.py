@@ -18,7 +18,7 @@ from tilelab.commands.arguments import (
     split_line,
     target_argument,
 )
-from tilelab.commands.kernels import inputs_for, last_kernel, look_up, to_kernel
+from tilelab.commands.kernels import Wish, inputs_for, last_kernel, look_up, to_kernel
 from tilelab.commands.progress import NotebookLine, progress
 from tilelab.kernel import JITKernel
 from tilelab.runtime import doctor
@@ -108,11 +108,9 @@ class Magics:
         names = self._shell.user_ns
         value = look_up(name, names)
         with progress(f"compiling {name}", NotebookLine()):
+            tensors = [look_up(word, names) for word in _words(options)]
             given = constants(options.constants, names)
-            kernel = to_kernel(
-                value, given, target=options.target, out_idx=options.out_idx, name=name,
-                tensors=[look_up(word, names) for word in _words(options)],
-            )  # fmt: skip
+            kernel = to_kernel(value, Wish(options.target, options.out_idx, given, tensors), name)
             _ = kernel.program  # lowered now, so that errors and time belong to this step
         return kernel
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from tilelab.errors import TileValueError
+from tilelab.errors import TileInternalError, TileValueError
 from tilelab.ir import (
     Alloc,
     Buffer,
@@ -26,10 +26,12 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
 from tilelab.passes.base import PassContext, tile_pass
-from tilelab.passes.layout_solver import Solution, solve, unassigned
+from tilelab.passes.layout_solver import LayoutConflict, Solution, solve, unassigned
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import LayoutDecision
+from tilelab.passes.relayout import resolve
 from tilelab.passes.warp_specialize import USER_THREADS
+from tilelab.tile.context import LowerContext
 from tilelab.tile.op import Access, Fact, Loop, TileOp
 
 SPREAD = "spread"
@@ -52,14 +54,32 @@ def worker_threads(kernel: Kernel) -> int:
     return kernel.num_threads
 
 
+MAX_RELAYOUTS = 64
+
+
 def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     threads = worker_threads(kernel)
     lower = planning_context(ctx, threads)
+    for _ in range(MAX_RELAYOUTS):
+        try:
+            solution = solve(_facts(kernel, lower), threads)
+        except LayoutConflict as conflict:
+            step = resolve(kernel, conflict)
+            ctx.note(step.note, conflict.statement, level="warning")
+            kernel = step.kernel
+            continue
+        return _finish(kernel, solution, threads, ctx)
+    raise TileInternalError(f"layouts still conflict after {MAX_RELAYOUTS} re-layouts")
+
+
+def _facts(kernel: Kernel, lower: LowerContext) -> list[Fact]:
     nodes = list(walk(kernel))
     facts: list[Fact] = [f for n in nodes if isinstance(n, TileOp) for f in n.layout_rule(lower)]
-    facts += [_loop_fact(n) for n in nodes if isinstance(n, ParallelFor)]
-    buffers = [n.buffer for n in nodes if isinstance(n, Alloc)]
-    solution = solve(facts, threads)
+    return facts + [_loop_fact(n) for n in nodes if isinstance(n, ParallelFor)]
+
+
+def _finish(kernel: Kernel, solution: Solution, threads: int, ctx: PassContext) -> Kernel:
+    buffers = [n.buffer for n in walk(kernel) if isinstance(n, Alloc)]
     for buffer in unassigned(buffers, solution):
         spread = Fragment.blocked(buffer.static_shape, threads)
         solution.buffers[id(buffer)] = (buffer, spread, "nothing constrains it: spread evenly")

@@ -14,8 +14,6 @@ from tilelab.ir import TensorParam
 from tilelab.runtime import reports
 from tilelab.runtime.arguments import Binding, Signature, misaligned
 from tilelab.runtime.builds import Builds
-from tilelab.runtime.evaluate import function_of
-from tilelab.runtime.model import TimedReport, timed
 from tilelab.runtime.tensors import allocator, facts_of, numpy_view
 from tilelab.sim import SimReport, simulate
 from tilelab.thread.nodes import Program
@@ -25,7 +23,7 @@ _MOST_SHOWN = 20
 
 def run_simulated(
     signature: Signature, builds: Builds, binding: Binding, options: Mapping[str, Any]
-) -> tuple[list[Any], TimedReport]:
+) -> tuple[list[Any], SimReport]:
     """The outputs of a call and the simulator's report."""
     numbers = signature.numbers(binding)
     values = list(binding.values)
@@ -39,10 +37,7 @@ def run_simulated(
             arrays[param.name] = numpy_view(values[i], param.buffer.dtype)
     scalars = {v.name: n for v, n in zip(signature.variables, numbers, strict=True)}
     program = _program_for(signature, builds, values)
-    found = simulate(program, arrays, scalars, **options)
-    grids = [function_of(k.grid, signature.variables)(*numbers) for k in program.kernels]
-    moved = sum(array.nbytes for array in arrays.values())
-    report = timed(found, grids, moved, builds.target.limits)
+    report = simulate(program, arrays, scalars, **options)
     reports.announce(report)
     return [values[i] for i in signature.outputs], report
 

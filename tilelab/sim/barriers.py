@@ -118,7 +118,9 @@ class BlockBarriers:
             found = self._at[number] = Arrivals(zeros, zeros.copy(), set())
         return found
 
-    def arrive(self, number: int, rows: Array, warps: Array, lanes: int, needs: int | None) -> Array:
+    def arrive(
+        self, number: int, rows: Array, warps: Array, lanes: int, needs: int | None
+    ) -> Array:
         """Count threads in; the generation that must pass for them to go on."""
         state = self.at(number)
         state.threads[rows] += lanes

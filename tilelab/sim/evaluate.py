@@ -10,13 +10,14 @@ import numpy as np
 
 from tilelab.dtypes import DType
 from tilelab.ir import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var
-from tilelab.sim.frame import Array, Frame, Value
+from tilelab.sim.frame import Array, Frame, Value, varies
 from tilelab.thread.mathfn import math_fn
 
 _OPS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
-    "//": operator.floordiv, "%": operator.mod, "&": operator.and_, "|": operator.or_,
-    "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b, "%": operator.mod, "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b, "^": lambda a, b: a ^ b, "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "==": operator.eq, "!=": operator.ne,
 }  # fmt: skip
@@ -76,7 +77,7 @@ def _integers(e: Binary, a: int, b: int) -> Value:
 def _logic(e: Binary, frame: Frame, memory: Memory) -> Value:
     a = evaluate(e.a, frame, memory)
     stops = e.op == "or"
-    if not isinstance(a, np.ndarray):
+    if not varies(a):
         return bool(a) if bool(a) == stops else evaluate(e.b, frame, memory)
     b = evaluate(e.b, frame.masked(~a if stops else a), memory)
     return a | b if stops else a & b
@@ -85,7 +86,7 @@ def _logic(e: Binary, frame: Frame, memory: Memory) -> Value:
 def _unary(e: Unary, frame: Frame, memory: Memory) -> Value:
     a = evaluate(e.a, frame, memory)
     if e.op == "not":
-        return ~a if isinstance(a, np.ndarray) else not a
+        return ~a if varies(a) else not a
     return -a if e.op == "-" else ~a
 
 
@@ -95,7 +96,7 @@ def _cast(e: Cast, frame: Frame, memory: Memory) -> Value:
 
 def convert(value: Value, dtype: DType) -> Value:
     """`value` rounded or wrapped to another element type."""
-    if isinstance(value, np.ndarray):
+    if varies(value):
         return value.astype(dtype.numpy, copy=False)
     if isinstance(value, int | bool):
         return scalar(value, dtype)
@@ -105,11 +106,12 @@ def convert(value: Value, dtype: DType) -> Value:
 
 def _select(e: Select, frame: Frame, memory: Memory) -> Value:
     cond = evaluate(e.cond, frame, memory)
-    if not isinstance(cond, np.ndarray):
+    if not varies(cond):
         return evaluate(e.a if cond else e.b, frame, memory)
     a = evaluate(e.a, frame.masked(cond), memory)
     b = evaluate(e.b, frame.masked(~cond), memory)
-    return np.where(cond, a, b).astype(e.dtype.numpy, copy=False)
+    chosen: Array = np.where(cond, a, b)
+    return chosen.astype(e.dtype.numpy, copy=False)
 
 
 def _call(e: Call, frame: Frame, memory: Memory) -> Value:

@@ -68,7 +68,9 @@ class Finding:
         return "error"
 
     def __str__(self) -> str:
-        lines = [f"{self.code}: {self.message}" + (f" ({self.times} times)" if self.times > 1 else "")]
+        lines = [
+            f"{self.code}: {self.message}" + (f" ({self.times} times)" if self.times > 1 else "")
+        ]
         if self.loc is not None:
             lines.append(self.loc.excerpt())
         if self.other is not None:

@@ -8,7 +8,7 @@ innermost first. Narrowing to a branch slices values only when they are used.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from tilelab.ir import Var
 Array = np.ndarray[Any, Any]
 Value = Any
 Narrow = Callable[[Value], Value]
+
+
+def varies(value: Any) -> TypeGuard[Array]:
+    """Whether a value is an array (and not one number for everybody)."""
+    return isinstance(value, np.ndarray)
 
 
 class Env:
@@ -55,7 +60,17 @@ class Frame:
     `mask` is None, or says where (blocks, lanes, lane loops) the statement takes effect.
     """
 
-    __slots__ = ("all_rows", "env", "epoch", "lane_key", "lanes", "loops", "mask", "row_key", "rows")
+    __slots__ = (
+        "all_rows",
+        "env",
+        "epoch",
+        "lane_key",
+        "lanes",
+        "loops",
+        "mask",
+        "row_key",
+        "rows",
+    )
 
     def __init__(
         self, rows: Array, lanes: Array, env: Env, group_size: int, epoch: int = 0
@@ -71,6 +86,11 @@ class Frame:
     def shape(self) -> tuple[int, ...]:
         """Shape of a value that varies everywhere."""
         return (*self.loops, len(self.rows), len(self.lanes))
+
+    @property
+    def contiguous_rows(self) -> bool:
+        """Whether the blocks are neighbours in the group (`row_key` is a slice)."""
+        return not varies(self.row_key)
 
     def active(self) -> int:
         """How many (block, lane, iteration) take part."""
@@ -127,7 +147,8 @@ class Frame:
         if both.ndim > 2 and max(both.shape[:-2]) > 1:
             return self.masked(cond) if both.any() else None
         flat = np.broadcast_to(both.reshape(both.shape[-2:]), self.shape[-2:])
-        rows, lanes = flat.any(axis=1), flat.any(axis=0)
+        rows: Array = np.any(flat, axis=1)
+        lanes: Array = np.any(flat, axis=0)
         if not rows.any():
             return None
         sub = flat[rows][:, lanes]
@@ -151,9 +172,7 @@ class Frame:
 
     def pick(self, array: Array) -> Array:
         """This frame's part of an array (..., blocks of the group, threads of the block)."""
-        if isinstance(self.row_key, slice) or isinstance(self.lane_key, slice):
-            return array[..., self.row_key, :][..., self.lane_key]
-        return array[..., self.rows[:, None], self.lanes]
+        return array[..., self.row_key, :][..., self.lane_key]
 
 
 def _key(numbers: Array) -> Any:
@@ -164,7 +183,7 @@ def _key(numbers: Array) -> Any:
 
 def _slicer(rows: Array | None, lanes: Array | None, old_rows: int, old_lanes: int) -> Narrow:
     def narrow(value: Value) -> Value:
-        if not isinstance(value, np.ndarray) or value.ndim < 2:
+        if not varies(value) or value.ndim < 2:
             return value
         if rows is not None and value.shape[-2] == old_rows > 1:
             value = value[..., rows, :]

@@ -76,7 +76,8 @@ class BlockGroup:
 
     def coordinates(self, row: int) -> tuple[int, ...]:
         """blockIdx of a row, x first."""
-        number, out = int(self.numbers[row]), []
+        number = int(self.numbers[row])
+        out: list[int] = []
         for extent in self.grid:
             out.append(number % extent)
             number //= extent
@@ -106,9 +107,7 @@ class BlockGroup:
         warp, lane = (None, None) if thread is None else (thread // WARP, thread % WARP)
         name = "" if buffer is None else buffer.root.name
         block = None if row is None else self.coordinates(row)
-        self.findings.add(
-            Finding(code, message, loc, name, index, block, warp, lane, hint, other)
-        )
+        self.findings.add(Finding(code, message, loc, name, index, block, warp, lane, hint, other))
 
     def event(self, role: str, kind: str, loc: Loc | None, stage: int | None = None) -> None:
         """Add to the timeline."""

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tilelab.sim import findings as f
-from tilelab.sim.access import Place
 from tilelab.sim.barriers import MBarriers
 from tilelab.sim.frame import Array
 from tilelab.sim.lanes import Lanes
+from tilelab.sim.place import Place
 from tilelab.sim.waits import BarrierWait, PhaseWait
 
 

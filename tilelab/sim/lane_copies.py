@@ -14,11 +14,11 @@ import numpy as np
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
 from tilelab.sim import tma
-from tilelab.sim.access import Place, spread
-from tilelab.sim.frame import Array, Frame
+from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.lane_barriers import BarrierLanes
 from tilelab.sim.lanes import at_lane
+from tilelab.sim.place import Place, spread
 from tilelab.sim.shadow import ARRIVING, VALID
 
 
@@ -75,9 +75,9 @@ class CopyLanes(BarrierLanes):
         self.copies.open.append(Copy(dst.buffer, address, values, frame, num_bytes, memory.loc))
 
     def _fetched(self, src: Place, count: int, ok: Any) -> Array:
-        if ok is None or (not isinstance(ok, np.ndarray) and ok):
+        if ok is None or (not varies(ok) and ok):
             return self.memory.load_run(src, count, self.frame)
-        if not isinstance(ok, np.ndarray):
+        if not varies(ok):
             shape = (count, *(1,) * (len(self.frame.loops) + 2))
             return np.zeros(shape, src.buffer.dtype.numpy)
         values = self.memory.load_run(src, count, self.frame.masked(ok))

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from tilelab.sim import findings as f
-from tilelab.sim.access import CheckedMemory, Place
-from tilelab.sim.frame import Array, Frame
+from tilelab.sim.access import CheckedMemory
+from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import WARP, BlockGroup
+from tilelab.sim.place import Place
 
 
 class BlocksStopped(Exception):
@@ -110,8 +111,7 @@ def at_lane(value: Any, lane: int, rows: int) -> Array:
     """A value's entries of one lane, for each row."""
     array = np.asarray(value)
     if array.ndim >= 2:
-        array = array.reshape(array.shape[-2:])
-        array = array[:, lane if array.shape[1] > 1 else 0]
+        array = array.reshape(array.shape[-2:])[:, lane if array.shape[-1] > 1 else 0]
     return np.broadcast_to(array, (rows,)).astype(np.int64)
 
 
@@ -120,7 +120,7 @@ def _narrowed_place(place: Place, old: Frame, new: Frame) -> Place:
         return place
     chosen = np.isin(old.lanes, new.lanes)
     indices = tuple(
-        i[..., chosen] if isinstance(i, np.ndarray) and i.shape[-1] == len(old.lanes) > 1 else i
+        i[..., chosen] if varies(i) and i.shape[-1] == len(old.lanes) > 1 else i
         for i in place.indices
     )
     return Place(place.buffer, indices)

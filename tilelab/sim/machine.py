@@ -9,11 +9,11 @@ import numpy as np
 
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
-from tilelab.sim.access import Place
-from tilelab.sim.frame import Array, Frame
+from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.lane_copies import CopyLanes
 from tilelab.sim.lanes import at_lane
+from tilelab.sim.place import Place
 from tilelab.sim.wgmma import Descriptor, Product, TensorCore
 
 _WARPGROUP = 128
@@ -100,7 +100,7 @@ class LaneMachine(CopyLanes):
 
 def _kept(accumulate: Any, first: int, rows: Array | None) -> Any:
     """The accumulate operand of one warpgroup; a bool when its lanes agree."""
-    if not isinstance(accumulate, np.ndarray):
+    if not varies(accumulate):
         return accumulate
     keep = accumulate
     if keep.shape[-1] > 1:

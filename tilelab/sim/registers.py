@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from tilelab.ir import Buffer
-from tilelab.sim.frame import Array, Frame, Value
+from tilelab.sim.frame import Array, Frame, Value, varies
 
 
 def register_numbers(index: Value) -> int | slice | Array | None:
     """The registers an index names when it is the same in all lanes (an int, a slice, or an
     array over lane-loop axes); None when lanes differ."""
-    if not isinstance(index, np.ndarray):
+    if not varies(index):
         return int(index)
     if index.shape[-1] != 1 or index.shape[-2] != 1:
         return None
@@ -84,7 +84,7 @@ def _alike(index: Value, frame: Frame) -> bool:
     """Whether all blocks of the group do the same to the same registers."""
     if not frame.all_rows:
         return False
-    shaped = [v for v in (index, frame.mask) if isinstance(v, np.ndarray)]
+    shaped = [v for v in (index, frame.mask) if varies(v)]
     return all(v.ndim < 2 or v.shape[-2] == 1 for v in shaped)
 
 
@@ -96,7 +96,7 @@ def _gather(array: Array, index: Value, frame: Frame) -> Array:
     numbers = register_numbers(index)
     rows, lanes = _row_key(array, frame), frame.lane_key
     if numbers is None:
-        return array[index, _column(rows, array), _line(lanes)]
+        return array[index, _column(rows), _line(lanes)]
     if isinstance(rows, slice) or isinstance(lanes, slice):
         return array[:, rows][..., lanes][numbers]
     return array[:, rows[:, None], lanes][numbers]
@@ -106,20 +106,18 @@ def _scatter(array: Array, index: Value, values: Any, frame: Frame) -> None:
     numbers = register_numbers(index)
     rows, lanes = _row_key(array, frame), frame.lane_key
     if numbers is None:
-        array[index, _column(rows, array), _line(lanes)] = values
+        array[index, _column(rows), _line(lanes)] = values
     elif isinstance(rows, slice) and isinstance(lanes, slice):
         array[:, rows, lanes][numbers] = values
     else:
-        if isinstance(numbers, slice):
-            numbers = np.arange(numbers.start, numbers.stop, numbers.step)
-        where = np.asarray(numbers)[..., None, None]
-        array[where, _column(rows, array), _line(lanes)] = values
+        where = np.arange(len(array))[numbers][..., None, None]
+        array[where, _column(rows), _line(lanes)] = values
 
 
-def _column(rows: Any, array: Array) -> Array:
-    numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-    return numbers[:, None]
+def _column(rows: Any) -> Array:
+    return _line(rows)[:, None]
 
 
 def _line(lanes: Any) -> Array:
-    return np.arange(lanes.start, lanes.stop) if isinstance(lanes, slice) else lanes
+    """Numbers of a key: of a slice, or the array it is."""
+    return lanes if varies(lanes) else np.arange(lanes.start, lanes.stop)

@@ -15,7 +15,8 @@ from tilelab.sim.group import Event
 class SimReport:
     """What a simulation found. Outputs are in the arrays that were given to it.
 
-    counters: one per kernel; events: of the first group of blocks of every kernel.
+    counters: one per kernel; events: of the first group of blocks of every kernel; modelled_ms:
+    `sim.model`'s time on the target, for all kernels together.
     """
 
     findings: tuple[Finding, ...]
@@ -23,6 +24,7 @@ class SimReport:
     events: tuple[Event, ...]
     seconds: float
     blocks: int
+    modelled_ms: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -42,7 +44,10 @@ class SimReport:
 
     def __str__(self) -> str:
         verdict = "no findings" if self.ok else f"{len(self.findings)} finding(s)"
-        lines = [f"simulated {self.blocks} blocks in {self.seconds:.2f} s: {verdict}"]
+        lines = [
+            f"simulated {self.blocks} blocks in {self.seconds:.2f} s: {verdict}; "
+            f"{1e3 * self.modelled_ms:.1f} us modelled"
+        ]
         lines += [str(found) for found in self.findings]
         for kernel in self.counters:
             lines.append(f"kernel {kernel.kernel}:")
@@ -61,6 +66,7 @@ class SimReport:
         return {
             "ok": self.ok,
             "seconds": self.seconds,
+            "modelled_ms": self.modelled_ms,
             "blocks": self.blocks,
             "findings": [found.to_dict() for found in self.findings],
             "counters": [

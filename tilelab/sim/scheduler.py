@@ -34,14 +34,10 @@ class Scheduler:
         """Until every strand has ended."""
         while self.live:
             ready = [s for s in self.live if s.wait is None or not len(s.wait.blocked(self.group))]
-            if self.schedule == "random" and self.group.transfers:
-                if not ready or self.random.random() < _ARRIVES_EARLY:
-                    self._arrive(int(self.random.integers(len(self.group.transfers))))
-                    continue
-            if ready:
-                self._step(ready)
-            elif self.group.transfers:
+            if self.group.transfers and (not ready or self._arrives_early()):
                 self._arrive(self._wanted())
+            elif ready:
+                self._step(ready)
             else:
                 self._deadlock()
         self._leftovers()
@@ -75,8 +71,14 @@ class Scheduler:
             frame = strand.frame
             self.group.barriers.leave(frame.rows, len(frame.lanes))
 
+    def _arrives_early(self) -> bool:
+        return self.schedule == "random" and self.random.random() < _ARRIVES_EARLY
+
     def _wanted(self) -> int:
-        """The oldest copy whose barrier somebody waits for, else the oldest."""
+        """The copy that arrives next: the oldest whose barrier somebody waits for, else the
+        oldest; any in a random schedule."""
+        if self.schedule == "random":
+            return int(self.random.integers(len(self.group.transfers)))
         waited = [s.wait.barriers for s in self.live if isinstance(s.wait, PhaseWait)]
         for i, transfer in enumerate(self.group.transfers):
             if transfer.bar is not None and any(transfer.bar[0] is b for b in waited):
@@ -122,9 +124,10 @@ class Scheduler:
             if isinstance(wait, PhaseWait):
                 which = wait.which[wait.rows == row]
                 barriers = wait.barriers
-                if barriers.pending[row, which].min() < barriers.count[row, which].min() and (
-                    barriers.pending[row, which] <= 0
-                ).any():
+                if (
+                    barriers.pending[row, which].min() < barriers.count[row, which].min()
+                    and (barriers.pending[row, which] <= 0).any()
+                ):
                     return f.EXPECTED_BYTES
         if waiting and all(isinstance(s.wait, BarrierWait) for s in waiting):
             return f.BARRIER_DIVERGENCE

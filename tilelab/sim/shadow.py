@@ -221,12 +221,13 @@ class Shadow:
     def _unordered_read(self, access: Access, seen: Array) -> Clash | None:
         row = 0 if access.rows is None else access.rows
         reads = self.read_clock[row, :, access.cells]  # (entries, warps)
-        late = reads > seen
+        late: Array = reads > seen
         late[np.arange(len(late)), access.warps] = False
         if not late.any():
             return None
+        bad: Array = np.any(late, axis=1)
         return self._clash(
-            access, late.any(axis=1), late.argmax(axis=1), self.read_loc[self._key(access)], "read"
+            access, bad, late.argmax(axis=1), self.read_loc[self._key(access)], "read"
         )
 
     def _clash(self, access: Access, bad: Array, who: Array, locs: Array, kind: str) -> Clash:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tilelab.dtypes import DType
 from tilelab.ir import Buffer
-from tilelab.sim.frame import Array, Frame, Value
+from tilelab.sim.frame import Array, Frame, Value, varies
 from tilelab.thread import SharedSlot, ThreadKernel
 
 _BASE_ALIGNMENT = 1024
@@ -24,8 +24,12 @@ class SharedMemory:
     """Static shared memory first, then the dynamic part at a 1024-byte boundary."""
 
     def __init__(self, kernel: ThreadKernel, blocks: int) -> None:
-        static = max([kernel.static_bytes, *(s.offset + s.num_bytes for s in kernel.shared if not s.dynamic)])
-        dynamic = max([kernel.dynamic_bytes, *(s.offset + s.num_bytes for s in kernel.shared if s.dynamic)])
+        static = max(
+            [kernel.static_bytes, *(s.offset + s.num_bytes for s in kernel.shared if not s.dynamic)]
+        )
+        dynamic = max(
+            [kernel.dynamic_bytes, *(s.offset + s.num_bytes for s in kernel.shared if s.dynamic)]
+        )
         self.dynamic_base = -(-static // _BASE_ALIGNMENT) * _BASE_ALIGNMENT
         self.num_bytes = -(-(self.dynamic_base + dynamic) // CHUNK) * CHUNK
         self.blocks = blocks
@@ -71,7 +75,7 @@ class SharedMemory:
         """Elements at aligned in-range byte addresses."""
         view = self.view(dtype.numpy)
         index = _cells(address, dtype.bytes)
-        if not isinstance(index, np.ndarray):
+        if not varies(index):
             return view[frame.row_key, index][:, None]
         if index.shape[-2] == 1:
             return np.moveaxis(view[frame.row_key][:, index[..., 0, :]], 0, -2)
@@ -97,7 +101,7 @@ class SharedMemory:
             view[rows[mask], where[mask]] = source[mask]
 
     def _assign(self, view: Array, frame: Frame, index: Array, source: Array) -> None:
-        if isinstance(frame.row_key, slice):
+        if frame.contiguous_rows:
             view[frame.row_key][:, index] = source
         else:
             view[frame.rows.reshape(-1, *(1,) * index.ndim), index] = source

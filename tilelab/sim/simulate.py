@@ -10,14 +10,18 @@ import numpy as np
 
 from tilelab.errors import TileTypeError, TileValueError
 from tilelab.ir import Buffer, Expr, ScalarParam, TensorParam, Var
+from tilelab.sim.code import Code
 from tilelab.sim.counters import KernelCounters
 from tilelab.sim.evaluate import evaluate, scalar
 from tilelab.sim.findings import ALL_CHECKS, Findings
 from tilelab.sim.frame import Array, Env, Frame
 from tilelab.sim.group import BlockGroup, Event
+from tilelab.sim.model import kernel_seconds
 from tilelab.sim.report import SimReport
 from tilelab.sim.scheduler import SCHEDULES, Schedule, Scheduler
-from tilelab.sim.strand import Code, Strand
+from tilelab.sim.statements import RUNNERS
+from tilelab.sim.strand import Strand
+from tilelab.sim.waiting import DRIVERS
 from tilelab.thread import Program, ThreadKernel
 
 MAX_GROUP = 256
@@ -50,17 +54,20 @@ def simulate(
         )
     env = _environment(program, arrays, scalars or {})
     memory = _bind(program, arrays, env)
-    code, counters = Code(), []
+    code = Code(RUNNERS, DRIVERS)
+    counters: list[KernelCounters] = []
     events: list[Event] = []
-    total = 0
+    total, modelled = 0, 0.0
     with np.errstate(all="ignore"):
         for kernel in program.kernels:
             launch = _Launch(kernel, env, memory, findings, code, schedule, seed, max_memory)
-            total += launch.run(progress)
+            blocks = launch.run(progress)
+            total += blocks
+            modelled += kernel_seconds(kernel, launch.counters.total(), blocks)
             counters.append(launch.counters)
             events.extend(launch.events)
     seconds = time.perf_counter() - started
-    return SimReport(findings.all(), tuple(counters), tuple(events), seconds, total)
+    return SimReport(findings.all(), tuple(counters), tuple(events), seconds, total, 1e3 * modelled)
 
 
 def _checks(checks: bool | Iterable[str]) -> frozenset[str]:

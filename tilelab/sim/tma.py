@@ -16,10 +16,10 @@ import numpy as np
 from tilelab.errors import Loc
 from tilelab.layout.swizzle import TMA_SWIZZLES
 from tilelab.sim import findings as f
-from tilelab.sim.access import Place
 from tilelab.sim.barriers import MBarriers
 from tilelab.sim.frame import Array
 from tilelab.sim.group import WARP, BlockGroup
+from tilelab.sim.place import Place
 from tilelab.sim.shadow import ARRIVING, VALID, Access
 from tilelab.thread import TensorMap
 
@@ -71,8 +71,14 @@ class Transfer:
             for i in range(len(self.rows))
         ]
         cells = np.concatenate([p.cells for p in parts])
-        rows = None if parts[0].rows is None else np.concatenate([p.rows for p in parts if p.rows is not None])
-        return Access(cells, np.full(len(cells), self.warp), rows, len(parts[0].cells), (len(parts), 1), None)
+        rows = (
+            None
+            if parts[0].rows is None
+            else np.concatenate([p.rows for p in parts if p.rows is not None])
+        )
+        return Access(
+            cells, np.full(len(cells), self.warp), rows, len(parts[0].cells), (len(parts), 1), None
+        )
 
     def finish_load(self) -> None:
         """The bytes arrive: shared memory changes, and the barrier counts them."""
@@ -120,7 +126,8 @@ def box_view(array: Array, tensor_map: TensorMap) -> Array:
 
 def _overlap(start: Sequence[int], box: Sequence[int], shape: Sequence[int]) -> tuple[Any, Any]:
     """Slices (of the tensor, of the box) of the part of a box that lies inside."""
-    inside, within = [], []
+    inside: list[slice] = []
+    within: list[slice] = []
     for first, extent, size in zip(start, box, shape, strict=True):
         low, high = max(first, 0), min(first + extent, size)
         high = max(high, low)
@@ -167,13 +174,17 @@ def prepare(
     bases = np.atleast_1d(np.asarray(address))
     problem = _illegal(group, tensor_map, inner, bases)
     if problem:
-        group.report(f.MISALIGNED, problem, loc, row=int(rows[0]), thread=thread, buffer=place.buffer)
+        group.report(
+            f.MISALIGNED, problem, loc, row=int(rows[0]), thread=thread, buffer=place.buffer
+        )
         group.stop(rows)
         return None
     end = group.shared.end(place.buffer)
     if int(bases.max()) + boxes * inner > end:
         text = f"the box of {boxes * inner} bytes runs past the end of {place.buffer.root.name}"
-        group.report(f.OUT_OF_BOUNDS, text, loc, row=int(rows[0]), thread=thread, buffer=place.buffer)
+        group.report(
+            f.OUT_OF_BOUNDS, text, loc, row=int(rows[0]), thread=thread, buffer=place.buffer
+        )
         group.stop(rows)
         return None
     chunks = np.stack([box_chunks(int(b), boxes, inner, tensor_map.swizzle) for b in bases])
@@ -187,7 +198,10 @@ def _illegal(group: BlockGroup, tensor_map: TensorMap, inner: int, bases: Array)
     if inner % _CHUNK:
         return f"the inner extent of {tensor_map.name}'s box is {inner} bytes, no multiple of 16"
     if tensor_map.swizzle and inner > tensor_map.swizzle:
-        return f"rows of {inner} bytes exceed the {tensor_map.swizzle}-byte swizzle of {tensor_map.name}"
+        return (
+            f"rows of {inner} bytes exceed the {tensor_map.swizzle}-byte swizzle of "
+            f"{tensor_map.name}"
+        )
     if int((bases % _ALIGNMENT).max()):
         return f"a TMA box starts at shared address {int(bases.max())}, no multiple of {_ALIGNMENT}"
     view = box_view(group.arrays[tensor_map.tensor], tensor_map)
@@ -224,7 +238,9 @@ def issue_store(transfer: Transfer) -> None:
     bad = group.shadow.bad_state(access)
     if bad is not None:
         code = f.MISSING_WAIT if bad[1] == ARRIVING else f.UNINITIALISED
-        _report_cell(transfer, access, bad[0], code, f"the TMA store reads {name} before it is written", None)
+        _report_cell(
+            transfer, access, bad[0], code, f"the TMA store reads {name} before it is written", None
+        )
     gap = group.shadow.proxy_gap(access, group.clocks)
     if gap is not None and group.findings.wants(f.RACE):
         text = f"no fence.proxy.async stands between writing {name} and its TMA store"

@@ -16,7 +16,7 @@ import numpy as np
 from tilelab.errors import Loc
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame
+from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import WARP, BlockGroup
 from tilelab.sim.shadow import ARRIVING, Access
 from tilelab.sim.tma import swizzled
@@ -79,7 +79,7 @@ class Product:
         together = mine is its or (mine.all_rows and its.all_rows and mine.lanes[0] == its.lanes[0])
         same = self.d == other.d and together and self.trans == other.trans
         from_memory = isinstance(self.a, tuple) and isinstance(other.a, tuple)
-        return same and from_memory and not isinstance(other.accumulate, np.ndarray) and bool(other.accumulate)
+        return same and from_memory and not varies(other.accumulate) and bool(other.accumulate)
 
 
 class TensorCore:
@@ -123,11 +123,15 @@ class TensorCore:
         queued = [*self.open, *(p for g in self.groups for p in g)]
         return list({(p.d[0], p.d[1], p.d[1] + p.n // 2): None for p in queued})
 
-    def _operand(self, operand: tuple[Descriptor, int], extent: int, product: Product, transposed: bool) -> Array | None:
+    def _operand(
+        self, operand: tuple[Descriptor, int], extent: int, product: Product, transposed: bool
+    ) -> Array | None:
         descriptor, start = operand
         problem = ""
         if start % _CHUNK or descriptor.leading % _CHUNK or descriptor.stride % _CHUNK:
-            problem = f"a wgmma descriptor of {descriptor.buffer.root.name} is no multiple of 16 bytes"
+            problem = (
+                f"a wgmma descriptor of {descriptor.buffer.root.name} is no multiple of 16 bytes"
+            )
         group, frame = self.group, product.frame
         if not problem:
             chunks = operand_chunks(
@@ -140,7 +144,14 @@ class TensorCore:
                 return chunks
             problem = f"a wgmma descriptor of {buffer.root.name} reaches outside the buffer"
         code = f.OUT_OF_BOUNDS if "outside" in problem else f.MISALIGNED
-        group.report(code, problem, product.loc, row=int(frame.rows[0]), thread=int(frame.lanes[0]), buffer=descriptor.buffer)
+        group.report(
+            code,
+            problem,
+            product.loc,
+            row=int(frame.rows[0]),
+            thread=int(frame.lanes[0]),
+            buffer=descriptor.buffer,
+        )
         group.stop(frame.rows)
         return None
 
@@ -158,7 +169,9 @@ class TensorCore:
         name = buffer.root.name
         if bad is not None:
             late = bad[1] == ARRIVING
-            text = f"wgmma reads {name} before " + ("the copy into it has been waited for" if late else "it is written")
+            text = f"wgmma reads {name} before " + (
+                "the copy into it has been waited for" if late else "it is written"
+            )
             self._report(f.MISSING_WAIT if late else f.UNINITIALISED, text, product, access, bad[0])
         gap = shadow.proxy_gap(access, group.clocks)
         if gap is not None and group.findings.wants(f.RACE):
@@ -166,7 +179,15 @@ class TensorCore:
             self._report(f.RACE, text, product, access, gap)
         shadow.hold(access, 1)
 
-    def _report(self, code: str, text: str, product: Product, access: Any, entry: int, other: Loc | None = None) -> None:
+    def _report(
+        self,
+        code: str,
+        text: str,
+        product: Product,
+        access: Any,
+        entry: int,
+        other: Loc | None = None,
+    ) -> None:
         group = self.group
         row = int(product.frame.rows[0]) if access.rows is None else int(access.rows[entry])
         found = group.shared.element(int(access.cells[entry]) * group.shadow.granule)
@@ -185,7 +206,8 @@ class TensorCore:
             return
         clash = shadow.read(access, self.group.clocks, product.loc)
         if clash is not None:
-            text = f"wgmma reads what {self.group.clocks.name(clash.other)} writes, with no order between them"
+            writer = self.group.clocks.name(clash.other)
+            text = f"wgmma reads what {writer} writes, with no order between them"
             self._report(f.RACE, text, product, access, clash.entry, clash.other_loc)
 
     def _run(self, products: list[Product]) -> None:
@@ -231,9 +253,9 @@ class TensorCore:
         split = tile.reshape(len(tile), 4, 2, 8, product.n // 8, 4, 2)
         dealt = split.transpose(4, 2, 6, 0, 1, 3, 5).reshape(half, len(tile), 128)
         keep = product.accumulate
-        if isinstance(keep, np.ndarray) or keep:
+        if varies(keep) or keep:
             old = registers.load(buffer, numbers, frame)
-            if isinstance(keep, np.ndarray):
+            if varies(keep):
                 old = np.where(keep, old, np.float32(0))
             dealt = dealt + old
         registers.store(buffer, numbers, dealt, frame)

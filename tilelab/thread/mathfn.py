@@ -98,6 +98,18 @@ _erf_table = np.frompyfunc(math.erf, 1, 1)
 _erfc_table = np.frompyfunc(math.erfc, 1, 1)
 
 
+def _logistic(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def _inverse_root(x: Array) -> Array:
+    return 1 / np.sqrt(x)
+
+
+def _exp10(x: Array) -> Array:
+    return np.power(x.dtype.type(10), x)
+
+
 def _round_away(x: Array) -> Array:
     """C's round: halves go away from zero."""
     return np.copysign(np.floor(np.abs(x) + x.dtype.type(0.5)), x)
@@ -122,7 +134,7 @@ _MAX = MathFn("max", 2, "fmaxf({0}, {1})", "fmax({0}, {1})", "max({0}, {1})", np
 _ABS = MathFn("abs", 1, "fabsf({0})", "fabs({0})", "abs({0})", np.abs, "alu")
 _SIGMOID = MathFn(
     "sigmoid", 1, "(1.0f / (1.0f + expf(-({0}))))", "(1.0 / (1.0 + exp(-({0}))))", "",
-    _same_width(lambda x: 1 / (1 + np.exp(-x))),
+    _same_width(_logistic),
 )  # fmt: skip
 _FMA = MathFn("fma", 3, "fmaf({0}, {1}, {2})", "fma({0}, {1}, {2})", "", _fma, "alu")
 
@@ -131,7 +143,7 @@ _ENTRIES = [
     _float("exp", np.exp), _float("exp2", np.exp2), _float("log", np.log),
     _float("log2", np.log2), _float("log10", np.log10), _float("log1p", np.log1p),
     _float("expm1", np.expm1), _float("sqrt", np.sqrt),
-    _float("rsqrt", _same_width(lambda x: 1 / np.sqrt(x))),
+    _float("rsqrt", _same_width(_inverse_root)),
     _float("pow", np.power, 2), _float("sin", np.sin), _float("cos", np.cos),
     _float("tan", np.tan), _float("asin", np.arcsin), _float("acos", np.arccos),
     _float("atan", np.arctan), _float("atan2", np.arctan2, 2), _float("sinh", np.sinh),
@@ -141,7 +153,7 @@ _ENTRIES = [
     _float("round", _round_away), _float("nearbyint", np.rint), _float("rint", np.rint),
     _float("fmod", np.fmod, 2), _float("copysign", np.copysign, 2), _float("hypot", np.hypot, 2),
     _test("isnan", np.isnan), _test("isinf", np.isinf), _test("isfinite", np.isfinite),
-    _fast("__expf", np.exp), _fast("__exp10f", lambda x: np.power(x.dtype.type(10), x)),
+    _fast("__expf", np.exp), _fast("__exp10f", _exp10),
     _fast("__logf", np.log), _fast("__log2f", np.log2), _fast("__log10f", np.log10),
     _fast("__sinf", np.sin), _fast("__cosf", np.cos), _fast("__tanf", np.tan),
     _fast("__powf", np.power, 2), _fast("__fdividef", np.divide, 2),

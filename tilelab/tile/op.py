@@ -21,11 +21,12 @@ from tilelab.target import Feature, Target
 
 @dataclass(frozen=True)
 class Fixed:
-    """`buffer` must have `layout`: an instruction demands it."""
+    """`buffer` must have `layout`: an instruction of the statement `key` demands it."""
 
     buffer: Buffer
     layout: Any
     why: str
+    key: Stmt
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ A barrier operand prints as an lvalue of type u64, such as `full[slot]`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from tilelab.target import Feature
@@ -127,8 +126,8 @@ _MBARRIER_ARRIVE_TEXT = f"""
                : "memory");
 }}"""
 MBARRIER_ARRIVE = Intrinsic(
-    "mbarrier_arrive", (_BAR,), "tl::mbarrier_arrive({bar})", _MBARRIER_ARRIVE_TEXT, _arrive, cost="sync",
-    needs=Feature.MBARRIER, source="PTX ISA, mbarrier.arrive",
+    "mbarrier_arrive", (_BAR,), "tl::mbarrier_arrive({bar})", _MBARRIER_ARRIVE_TEXT, _arrive,
+    cost="sync", needs=Feature.MBARRIER, source="PTX ISA, mbarrier.arrive",
     requires=(SMEM_ADDR,),
 )  # fmt: skip
 """One arrival of the calling thread."""

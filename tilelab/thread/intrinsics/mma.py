@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ def _regs(count: int, first: int = 0) -> str:
     return ", ".join(f"%{first + i}" for i in range(count))
 
 
-@lru_cache(maxsize=None)
+@cache
 def ldmatrix(num: int, trans: bool) -> Intrinsic:
     """Load `num` 8x8 matrices of 16-bit elements; lanes 8i to 8i+7 give the rows of matrix i.
 
@@ -58,7 +58,7 @@ template <> {INLINE} void ldmatrix<{num}, {_flag(trans)}>(void* regs, const void
     )  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def stmatrix(num: int, trans: bool) -> Intrinsic:
     """Store `num` 8x8 matrices of 16-bit elements: ldmatrix the other way round."""
     assert num in (1, 2, 4)
@@ -111,7 +111,7 @@ def collect_matrices(regs: Array, num: int, trans: bool) -> Array:
     return tiles.reshape(8 * num, 8, *middle, lanes // 32)
 
 
-@lru_cache(maxsize=None)
+@cache
 def mma_sync(dtype: str) -> Intrinsic:
     """D += A * B for one 16x8 tile and 16 steps of k; 16-bit operands, f32 accumulators."""
     cuda = CUDA_TYPES[dtype]
@@ -161,9 +161,9 @@ def _tile(regs: Array, table: tuple[tuple[int, int], tuple[Array, Array]]) -> Ar
 
 def _table(fragment: Any) -> tuple[tuple[int, int], tuple[Array, Array]]:
     """Shape of an atom, and for each of its elements the slot and lane that holds it."""
-    rows, cols = np.indices(fragment.shape)
-    slots = np.broadcast_to(fragment.register_of((rows, cols)), fragment.shape)
-    lanes = np.broadcast_to(fragment.thread_of((rows, cols)), fragment.shape)
+    element: Array = np.indices(fragment.shape)
+    slots = np.broadcast_to(fragment.register_of((element[0], element[1])), fragment.shape)
+    lanes = np.broadcast_to(fragment.thread_of((element[0], element[1])), fragment.shape)
     return fragment.shape, (slots, lanes)
 
 

@@ -6,7 +6,7 @@ A map operand prints as the kernel parameter, `const __grid_constant__ TensorMap
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from tilelab.target import Feature
@@ -25,8 +25,8 @@ _PREFETCH_TENSORMAP_TEXT = f"""
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }}"""
 PREFETCH_TENSORMAP = Intrinsic(
-    "prefetch_tensormap", (_MAP,), "tl::prefetch_tensormap({map})", _PREFETCH_TENSORMAP_TEXT, _prefetch,
-    cost="free", needs=Feature.TMA, source="PTX ISA, prefetch",
+    "prefetch_tensormap", (_MAP,), "tl::prefetch_tensormap({map})", _PREFETCH_TENSORMAP_TEXT,
+    _prefetch, cost="free", needs=Feature.TMA, source="PTX ISA, prefetch",
 )  # fmt: skip
 """Bring a descriptor into the cache before its first use."""
 
@@ -36,7 +36,7 @@ def _coords(rank: int) -> list[str]:
     return [f"c{i}" for i in range(rank)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def tma_load(rank: int) -> Intrinsic:
     """One box from global to shared memory; its bytes are counted at the mbarrier."""
     names = _coords(rank)
@@ -60,14 +60,15 @@ def tma_load(rank: int) -> Intrinsic:
     )  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def tma_store(rank: int) -> Intrinsic:
     """One box from shared to global memory; parts outside the tensor are dropped."""
     names = _coords(rank)
     places = ", ".join(f"%{2 + i}" for i in range(rank))
     text = f"""
 {INLINE} void tma_store(const TensorMap& map, const void* src, {_ints(names)}) {{
-  asm volatile("cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group [%0, {{{places}}}], [%1];"
+  asm volatile("cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group "
+               "[%0, {{{places}}}], [%1];"
                ::"l"(&map), "r"(smem_addr(src)), {_inputs(names)} : "memory");
 }}"""
 
@@ -126,13 +127,13 @@ template <int N> {INLINE} void {name}() {{
     )  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def tma_store_wait_read(n: int) -> Intrinsic:
     """Wait until all but the `n` newest groups have read their shared memory."""
     return _store_wait("tma_store_wait_read", ".read", n, True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def tma_store_wait(n: int) -> Intrinsic:
     """Wait until all but the `n` newest groups have written global memory."""
     return _store_wait("tma_store_wait", "", n, False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -31,23 +32,43 @@ template <int N> {INLINE} void {name}() {{
     )  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def warpgroup_reg_alloc(n: int) -> Intrinsic:
     """Raise this warpgroup's register budget to `n` a thread."""
     return _setmaxnreg("warpgroup_reg_alloc", "inc", n)
 
 
-@lru_cache(maxsize=None)
+@cache
 def warpgroup_reg_dealloc(n: int) -> Intrinsic:
     """Give registers back down to `n` a thread."""
     return _setmaxnreg("warpgroup_reg_dealloc", "dec", n)
 
 
-_MODES = {
-    "xor": ("__shfl_xor_sync", lambda lane, x: lane ^ x),
-    "up": ("__shfl_up_sync", lambda lane, x: np.where(lane - x < 0, lane, lane - x)),
-    "down": ("__shfl_down_sync", lambda lane, x: np.where(lane + x > 31, lane, lane + x)),
-    "index": ("__shfl_sync", lambda lane, x: (lane * 0 + x) % 32),
+Partner = Callable[[Array, Any], Array]
+"""(lane in the warp, the operand) -> the lane whose value arrives."""
+
+
+def _above(lane: Array, delta: Any) -> Array:
+    return np.where(lane - delta < 0, lane, lane - delta)
+
+
+def _below(lane: Array, delta: Any) -> Array:
+    return np.where(lane + delta > 31, lane, lane + delta)
+
+
+def _mirrored(lane: Array, mask: Any) -> Array:
+    return lane ^ mask
+
+
+def _named(lane: Array, index: Any) -> Array:
+    return (lane * 0 + index) % 32
+
+
+_MODES: dict[str, tuple[str, Partner]] = {
+    "xor": ("__shfl_xor_sync", _mirrored),
+    "up": ("__shfl_up_sync", _above),
+    "down": ("__shfl_down_sync", _below),
+    "index": ("__shfl_sync", _named),
 }
 
 
@@ -70,24 +91,16 @@ template <typename T> {INLINE} void shuffle_{mode}(T* dst, T value, int {operand
     )  # fmt: skip
 
 
-def exchange(value: Array, choice: Array, partner: Any) -> Array:
+def exchange(value: Any, choice: Any, partner: Partner) -> Array:
     """Each lane's value from lane `partner(lane, choice)` of its warp (lanes are the last axis)."""
-    if value.shape[-1] == 1:
-        return value
-    lanes = np.arange(value.shape[-1])
-    source = lanes // 32 * 32 + partner(lanes % 32, choice)
+    value = np.asarray(value)
+    if value.ndim == 0 or value.shape[-1] == 1:
+        return value.reshape(value.shape or (1, 1))
+    lanes: Array = np.arange(value.shape[-1])
+    source: Array = lanes // 32 * 32 + partner(lanes % 32, choice)
     shape = np.broadcast_shapes(value.shape, source.shape)
     return np.take_along_axis(np.broadcast_to(value, shape), np.broadcast_to(source, shape), -1)
 
-
-SHFL_XOR = _shuffle("xor", "mask")
-"""dst = value of lane `lane ^ mask`."""
-SHFL_UP = _shuffle("up", "delta")
-"""dst = value of lane `lane - delta` (its own where there is none)."""
-SHFL_DOWN = _shuffle("down", "delta")
-"""dst = value of lane `lane + delta` (its own where there is none)."""
-SHFL_INDEX = _shuffle("index", "lane")
-"""dst = value of lane `lane`."""
 
 _TRANSPOSE = f"""
 {INLINE} void quad_transpose(void* dst, const void* src) {{

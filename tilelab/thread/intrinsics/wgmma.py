@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from tilelab.target import Feature
@@ -68,7 +68,7 @@ WARPGROUP_COMMIT = Intrinsic(
 """Close the group of wgmmas issued since the last commit."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def warpgroup_wait(n: int) -> Intrinsic:
     """Wait until at most the `n` newest wgmma groups are still under way."""
     text = f"""
@@ -88,7 +88,8 @@ template <int N> {INLINE} void warpgroup_wait() {{
 
 def _wrap(items: Sequence[str], indent: str, width: int = 96) -> str:
     """Comma-separated items in lines of at most `width` characters."""
-    lines, line = [], indent
+    lines: list[str] = []
+    line = indent
     for i, item in enumerate(items):
         piece = item + ("," if i < len(items) - 1 else "")
         if len(line) + len(piece) > width and line.strip():
@@ -134,7 +135,7 @@ RS_TEMPLATE = helper(
 )
 
 
-@lru_cache(maxsize=None)
+@cache
 def wgmma_ss(n: int, dtype: str, trans_a: bool = False, trans_b: bool = False) -> Intrinsic:
     """D (+)= A * B, 64 x n x 16, both operands in shared memory.
 
@@ -165,7 +166,7 @@ template <> {INLINE} void wgmma_ss<{arguments}>(u64 a, u64 b, float* d, int accu
     )  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def wgmma_rs(n: int, dtype: str, trans_b: bool = False) -> Intrinsic:
     """D (+)= A * B with A in registers: 8 elements a thread, as `atoms.wgmma_a_registers()`."""
     _check(n, dtype)
@@ -199,7 +200,7 @@ def _keep(m: Machine, d: Any) -> None:
     """Binds the compiler, not the machine."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def fence_registers(n: int) -> Intrinsic:
     """Keep uses of `n` accumulators behind this point in the compiled program."""
     text = f"""

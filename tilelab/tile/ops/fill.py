@@ -14,7 +14,7 @@ from tilelab.tile.op import Env, TileOp, lowering, writes
 from tilelab.tile.operands import as_region, here
 
 
-def fill(buffer: Any, value: Any) -> None:
+def fill(buffer: Any, value: Any) -> Fill:
     """Set every element of `buffer` (a buffer or a region of one, any scope) to `value`.
 
     The value is converted to the buffer's element type. Raises TileTypeError (TL1501) when
@@ -24,11 +24,12 @@ def fill(buffer: Any, value: Any) -> None:
     op = Fill(region, as_expr(value, region.dtype), loc=here())
     op.check()
     current().emit(op)
+    return op
 
 
-def clear(buffer: Any) -> None:
+def clear(buffer: Any) -> Fill:
     """Set every element of `buffer` to 0: `T.clear(acc)` before a gemm accumulates into it."""
-    fill(buffer, 0)
+    return fill(buffer, 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,7 +162,8 @@ class Gemm(TileOp):
 
     def layout_rule(self, ctx: LayoutContext) -> Iterable[Fact]:
         plan = plan_of(self, ctx)
-        yield Fixed(self.c.buffer, plan.accumulator(), f"{plan.instruction} fixes it ({plan.why})")
+        why = f"{plan.instruction} fixes it ({plan.why})"
+        yield Fixed(self.c.buffer, plan.accumulator(), why, self)
         for region in (self.a, self.b):
             buffer = region.buffer
             shape, bits = buffer.static_shape, buffer.dtype.bits
@@ -170,8 +171,10 @@ class Gemm(TileOp):
             layout = swizzled(shape, bits, width) if width else row_major(shape, bits)
             what = f"{width}-byte swizzle" if width else "row-major"
             why = f"{what}: {plan.instruction} reads it without bank conflicts"
-            fact = Fixed if plan.kind == "wgmma" else Prefer
-            yield fact(buffer, layout, why)
+            if plan.kind == "wgmma":
+                yield Fixed(buffer, layout, why, self)
+            else:
+                yield Prefer(buffer, layout, why)
 
 
 def _sizes(region: Region) -> tuple[int, int]:

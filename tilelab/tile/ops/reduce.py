@@ -73,7 +73,7 @@ COMBINES: dict[str, Combine] = {
 
 def reduce(
     buffer: Any, out: Any, reduce_type: str, dim: int = -1, clear: bool = True, **hints: Any
-) -> None:
+) -> Reduce:
     """Combine `buffer` along axis `dim` into `out` (that axis removed, or kept with extent 1).
 
     `reduce_type`: "sum", "max", "min", "abssum", "absmax", "bitand", "bitor" or "bitxor".
@@ -101,46 +101,47 @@ def reduce(
     op = Reduce(source, target, reduce_type, dim % rank, bool(clear), loc=here())
     op.check()
     current().emit(op)
+    return op
 
 
-def reduce_sum(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+def reduce_sum(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
     """`out = sum(buffer, dim)`; `clear=False` adds to `out`. See `reduce`."""
-    reduce(buffer, out, "sum", dim, clear, **hints)
+    return reduce(buffer, out, "sum", dim, clear, **hints)
 
 
-def reduce_max(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+def reduce_max(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
     """`out = max(buffer, dim)`; `clear=False` keeps a larger value of `out`. See `reduce`."""
-    reduce(buffer, out, "max", dim, clear, **hints)
+    return reduce(buffer, out, "max", dim, clear, **hints)
 
 
-def reduce_min(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+def reduce_min(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
     """`out = min(buffer, dim)`; `clear=False` keeps a smaller value of `out`. See `reduce`."""
-    reduce(buffer, out, "min", dim, clear, **hints)
+    return reduce(buffer, out, "min", dim, clear, **hints)
 
 
-def reduce_abssum(buffer: Any, out: Any, dim: int = -1, **hints: Any) -> None:
+def reduce_abssum(buffer: Any, out: Any, dim: int = -1, **hints: Any) -> Reduce:
     """`out = sum(|buffer|, dim)`. See `reduce`."""
-    reduce(buffer, out, "abssum", dim, True, **hints)
+    return reduce(buffer, out, "abssum", dim, True, **hints)
 
 
-def reduce_absmax(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+def reduce_absmax(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
     """`out = max(|buffer|, dim)`; `clear=False` keeps a larger value of `out`. See `reduce`."""
-    reduce(buffer, out, "absmax", dim, clear, **hints)
+    return reduce(buffer, out, "absmax", dim, clear, **hints)
 
 
-def reduce_bitand(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+def reduce_bitand(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
     """Bitwise and along `dim`. See `reduce`."""
-    reduce(buffer, out, "bitand", dim, clear, **hints)
+    return reduce(buffer, out, "bitand", dim, clear, **hints)
 
 
-def reduce_bitor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+def reduce_bitor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
     """Bitwise or along `dim`. See `reduce`."""
-    reduce(buffer, out, "bitor", dim, clear, **hints)
+    return reduce(buffer, out, "bitor", dim, clear, **hints)
 
 
-def reduce_bitxor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> None:
+def reduce_bitxor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
     """Bitwise exclusive or along `dim`. See `reduce`."""
-    reduce(buffer, out, "bitxor", dim, clear, **hints)
+    return reduce(buffer, out, "bitxor", dim, clear, **hints)
 
 
 REDUCTIONS = (

@@ -1,0 +1,145 @@
+"""What a loop's spread asks of the fragments it touches, and the other way round.
+
+An index of a fragment may be a loop variable, a constant 0, or `variable // constant` where the
+spread's digits can be cut there (the fragment is then replicated over the digits below the cut).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilelab.ir import Binary, Const, Expr, Var, const_int
+from tilelab.layout import Digit, Fragment, equivalent, tables
+from tilelab.tile.op import Access, Loop
+
+
+@dataclass(frozen=True)
+class AxisUse:
+    """One axis of a fragment, indexed by loop axis `axis` (None: by 0) divided by `divisor`."""
+
+    axis: int | None
+    divisor: int = 1
+
+
+def axes_of(access: Access, loop: Loop) -> list[AxisUse] | None:
+    """How each axis of the fragment is indexed; None when an index has another form, or two axes
+    use one loop variable."""
+    uses = [_use(index, loop.vars) for index in access.indices]
+    if any(u is None for u in uses):
+        return None
+    found = [u for u in uses if u is not None]
+    taken = [u.axis for u in found if u.axis is not None]
+    return found if len(taken) == len(set(taken)) else None
+
+
+def _use(index: Expr, vars: Sequence[Var]) -> AxisUse | None:
+    if const_int(index) == 0:
+        return AxisUse(None)
+    divisor = 1
+    if isinstance(index, Binary) and index.op == "//" and isinstance(index.b, Const):
+        index, divisor = index.a, int(index.b.value)
+    for axis, var in enumerate(vars):
+        if var is index and divisor > 0:
+            return AxisUse(axis, divisor)
+    return None
+
+
+def spread_from(layout: Any, uses: Sequence[AxisUse] | None, loop: Loop) -> Fragment | None:
+    """The loop's spread that follows from a fragment which every loop axis indexes plainly."""
+    if not isinstance(layout, Fragment) or uses is None or any(u.divisor > 1 for u in uses):
+        return None
+    used = [u.axis for u in uses if u.axis is not None]
+    if sorted(used) != list(range(len(loop.vars))):
+        return None
+    for axis in reversed([i for i, u in enumerate(uses) if u.axis is None]):
+        layout = layout.drop_axis(axis)
+    spread = layout.transpose([used.index(i) for i in range(len(used))])
+    covered = all(c >= e for c, e in zip(spread.covers, loop.extents, strict=True))
+    return spread.with_shape(loop.extents) if covered else None
+
+
+def derived(uses: Sequence[AxisUse], shape: tuple[int, ...], spread: Fragment) -> Fragment | None:
+    """The layout a fragment of `shape` needs so that each thread holds what its points touch;
+    None when the digits of the spread cannot be cut where an index divides."""
+    layout: Fragment | None = spread
+    used = [u.axis for u in uses if u.axis is not None]
+    for use in uses:
+        if use.axis is not None and use.divisor > 1 and layout is not None:
+            layout = _cut(layout, use.axis, use.divisor)
+    if layout is None:
+        return None
+    for axis in sorted(set(range(len(spread.shape))) - set(used), reverse=True):
+        layout = layout.reduce(axis)
+    order = sorted(used)
+    if len(used) > 1:
+        layout = layout.transpose([order.index(a) for a in used])
+    for position, use in enumerate(uses):
+        if use.axis is None:
+            layout = layout.insert_axis(position)
+    if any(c < n for c, n in zip(layout.covers, shape, strict=True)):
+        return _grown(layout, shape)
+    return layout.with_shape(shape)
+
+
+def _cut(layout: Fragment, axis: int, divisor: int) -> Fragment | None:
+    """Split `axis` into (axis // divisor, axis % divisor) and drop the lower part."""
+    lower: list[Digit] = []
+    upper = list(layout.axes[axis])
+    left = divisor
+    while left > 1 and upper:
+        digit = upper[0]
+        if left % digit.extent == 0:
+            lower.append(upper.pop(0))
+            left //= digit.extent
+        elif digit.extent % left == 0:
+            lower.append(Digit(left, digit.owner, digit.stride))
+            upper[0] = Digit(digit.extent // left, digit.owner, digit.stride * left)
+            left = 1
+        else:
+            return None
+    shape = (*layout.shape[:axis], -(-layout.shape[axis] // divisor), divisor)
+    shape = (*shape, *layout.shape[axis + 1 :])
+    axes = (*layout.axes[:axis], tuple(upper), tuple(lower), *layout.axes[axis + 1 :])
+    return Fragment(shape, axes, layout.replicas).reduce(axis + 1)
+
+
+def _grown(layout: Fragment, shape: tuple[int, ...]) -> Fragment:
+    """A layout of the loop's points extended over registers to the whole fragment."""
+    times = [-(-n // c) for n, c in zip(shape, layout.covers, strict=True)]
+    return layout.with_shape(layout.covers).repeat(*times).with_shape(shape)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two layouts put every element in the same place."""
+    if isinstance(a, Fragment) and isinstance(b, Fragment):
+        return a == b or (a.shape == b.shape and equivalent(a, b))
+    return a == b
+
+
+def serves(known: Any, wanted: Fragment, is_write: bool) -> bool:
+    """Whether a fragment laid out as `known` can be used where `wanted` is asked for.
+
+    A read needs every element in (at least) the threads that want it; a write must reach every
+    thread that holds the element.
+    """
+    if not isinstance(known, Fragment) or known.shape != wanted.shape:
+        return False
+    if same(known, wanted):
+        return True
+    if known.num_threads != wanted.num_threads:
+        return False
+    have, need = _holders(known), _holders(wanted)
+    return bool((have == need).all()) if is_write else not bool((need & ~have).any())
+
+
+def _holders(layout: Fragment) -> Any:
+    """(elements, threads): which threads hold which element."""
+    threads, _ = tables(layout)
+    flat = threads.reshape(-1, threads.shape[-1])
+    held = np.zeros((flat.shape[0], layout.num_threads), bool)
+    np.put_along_axis(held, flat, True, axis=1)
+    return held

@@ -1,0 +1,89 @@
+"""Resolving a layout conflict: one use of a fragment works on a copy with another layout.
+
+An elementwise statement uses a copy in shared memory; a whole-tile op gets a fragment of its own,
+copied before and after (and that copy, whose sides differ, goes through shared memory in turn).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tilelab.ir import (
+    Alloc,
+    Buffer,
+    Kernel,
+    Node,
+    ParallelFor,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    map_children,
+    walk,
+)
+from tilelab.ir.rewrite import substitute
+from tilelab.passes.layout_solver import LayoutConflict
+from tilelab.tile.op import TileOp
+from tilelab.tile.operands import whole
+from tilelab.tile.ops.copy import Copy
+
+
+@dataclass(frozen=True)
+class Relayout:
+    """The changed kernel, and what was done, for the reader."""
+
+    kernel: Kernel
+    note: str
+    bytes: int
+
+
+def resolve(kernel: Kernel, conflict: LayoutConflict) -> Relayout:
+    """Give the conflicting statement a copy of the buffer to work on."""
+    statement, buffer = conflict.statement, conflict.buffer
+    elementwise = isinstance(statement, ParallelFor | Copy)
+    scope = Scope.SHARED if elementwise else Scope.FRAGMENT
+    copy = replace(buffer, name=_name(kernel, buffer), scope=scope, layout=None, origin=None)
+    before, after = _needs(statement, buffer)
+    parts: list[Stmt] = []
+    if before:
+        parts.append(Copy(whole(buffer), whole(copy), loc=statement.loc))
+    parts.append(_on_copy(statement, buffer, copy))
+    if after:
+        parts.append(Copy(whole(copy), whole(buffer), loc=statement.loc))
+    body = Seq(tuple(parts), loc=statement.loc)
+
+    def visit(n: Node) -> Node:
+        return body if n is statement else map_children(n, visit)
+
+    changed = visit(kernel.body)
+    assert isinstance(changed, Seq)
+    changed = replace(changed, body=(Alloc(copy, loc=buffer.loc), *changed.body))
+    size = buffer.dtype.bytes
+    for extent in buffer.static_shape:
+        size *= extent
+    where = "shared memory" if elementwise else "another fragment"
+    note = f"re-layout of {buffer.name} through {where} ({size} bytes): {conflict.reason}"
+    return Relayout(replace(kernel, body=changed), note, size)
+
+
+def _name(kernel: Kernel, buffer: Buffer) -> str:
+    taken = {n.buffer.name for n in walk(kernel) if isinstance(n, Alloc)}
+    number = 0
+    while (name := f"{buffer.name}_moved" + (f"_{number}" if number else "")) in taken:
+        number += 1
+    return name
+
+
+def _needs(statement: Stmt, buffer: Buffer) -> tuple[bool, bool]:
+    """Whether the copy must be filled before, and taken back after."""
+    if isinstance(statement, TileOp):
+        after = any(r.buffer is buffer for r in statement.written_regions())
+        return any(r.buffer is buffer for r in statement.read_regions()), after
+    stores = [n for n in walk(statement) if isinstance(n, Store) and n.buffer is buffer]
+    # A loop may leave elements alone, so what it writes starts from the old values.
+    return True, bool(stores)
+
+
+def _on_copy(statement: Stmt, buffer: Buffer, copy: Buffer) -> Stmt:
+    """The statement with one buffer exchanged for the other."""
+    return map_children(statement, lambda child: substitute(child, buffers={buffer: copy}))

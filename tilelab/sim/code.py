@@ -1,0 +1,70 @@
+"""What is known of statements ahead of time, and the tables of how they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tilelab.ir import Binary, Call, For, LoopKind, Node, Store, While, walk
+from tilelab.ir.stmt import Break, Continue
+from tilelab.thread import Invoke, WarpRoles
+
+_VECTOR_ROLES = frozenset({"reads", "writes", "updates", "value"})
+
+
+Runner = Callable[[Any, Any, Any], None]
+Driver = Callable[[Any, Any, Any], Iterator[Any]]
+
+
+class Code:
+    """Facts about statements, kept by the statement's identity.
+
+    runners: how a statement without waits runs, by its type; drivers: how one that may wait runs,
+    as a generator. Both take (strand, statement, frame).
+    """
+
+    def __init__(
+        self, runners: Mapping[type[Node], Runner], drivers: Mapping[type[Node], Driver]
+    ) -> None:
+        self.runners, self.drivers = runners, drivers
+        self._waits: dict[Node, bool] = {}
+        self._serial: dict[Node, bool] = {}
+        self._flops: dict[Node, int] = {}
+
+    def waits(self, stmt: Node) -> bool:
+        """Whether something in `stmt` may wait."""
+        found = self._waits.get(stmt)
+        if found is None:
+            found = self._waits[stmt] = any(_may_wait(n) for n in walk(stmt))
+        return found
+
+    def flops(self, stmt: Store) -> int:
+        """Floating-point operations of one execution of a store."""
+        found = self._flops.get(stmt)
+        if found is None:
+            nodes = walk(stmt.value)
+            found = sum(isinstance(n, Binary | Call) and n.dtype.is_float for n in nodes)
+            self._flops[stmt] = found
+        return found
+
+    def serial(self, loop: For) -> bool:
+        """Whether a LANES loop holds something that cannot run as an array axis."""
+        found = self._serial.get(loop)
+        if found is None:
+            found = self._serial[loop] = any(_keeps_order(n) for n in walk(loop.body))
+        return found
+
+
+def _may_wait(n: Node) -> bool:
+    return isinstance(n, WarpRoles) or (isinstance(n, Invoke) and n.intrinsic.waits)
+
+
+def _keeps_order(n: Node) -> bool:
+    if isinstance(n, Break | Continue | While | WarpRoles):
+        return True
+    if isinstance(n, For):
+        return n.kind is not LoopKind.LANES
+    if not isinstance(n, Invoke):
+        return False
+    roles = {p.role for p in n.intrinsic.operands}
+    return not roles or not roles <= _VECTOR_ROLES or n.intrinsic.waits

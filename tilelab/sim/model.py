@@ -1,0 +1,64 @@
+"""A modelled run time: a roofline over the counters, for timing where there is no GPU.
+
+time = launch + waves * max(tensor cores, shared and ordinary memory traffic, SIMT arithmetic)
+Each term is an amount divided by the target's peak; global traffic counts at twice the DRAM
+bandwidth, since tiles are shared through the L2 cache. `waves` rounds blocks up to whole rounds
+of the chip's SMs. It ranks programs roughly and is labelled as modelled wherever it is shown.
+"""
+
+from __future__ import annotations
+
+from tilelab.ir import walk
+from tilelab.sim.counters import LineCounters
+from tilelab.target import DEFAULT_TARGET, TARGETS, Target
+from tilelab.thread import Invoke, ThreadKernel
+
+LAUNCH_SECONDS = 3e-6
+_L2_FACTOR = 2.0
+_LANES_PER_CYCLE, _CLOCK_HZ = 128, 1.6e9
+_SHARED_BYTES_PER_CYCLE = 128
+
+
+def target_of(kernel: ThreadKernel) -> Target:
+    """The oldest target with every feature that the kernel's instructions need."""
+    needs = {n.intrinsic.needs for n in walk(kernel.body) if isinstance(n, Invoke)} - {None}
+    if not needs:
+        return DEFAULT_TARGET
+    fitting = [t for t in TARGETS.values() if needs <= t.features]
+    return min(fitting, key=lambda t: len(t.features)) if fitting else DEFAULT_TARGET
+
+
+def blocks_per_sm(kernel: ThreadKernel, target: Target) -> tuple[int, str]:
+    """Resident blocks of a kernel and what limits them (registers are not known here)."""
+    limits = target.limits
+    shared = kernel.dynamic_bytes + kernel.static_bytes + limits.shared_reserved_per_block
+    by = {
+        "shared memory": limits.shared_per_sm // shared,
+        "threads": limits.threads_per_sm // kernel.num_threads,
+        "blocks": limits.blocks_per_sm,
+    }
+    limiter = min(by, key=lambda name: by[name])
+    return max(by[limiter], 1), limiter
+
+
+def kernel_seconds(kernel: ThreadKernel, counters: LineCounters, blocks: int) -> float:
+    """Modelled seconds of one launch."""
+    target = target_of(kernel)
+    limits, amounts = target.limits, counters.amounts
+    # A part-filled last round of SMs takes as long as a full one.
+    waves = -(-blocks // limits.sms) * limits.sms / max(blocks, 1)
+    traffic = sum(
+        amounts.get(name, 0)
+        for name in ("global_bytes_read", "global_bytes_written", "tma_bytes_read",
+                     "tma_bytes_written")
+    )  # fmt: skip
+    shared = amounts.get("shared_bytes_read", 0) + amounts.get("shared_bytes_written", 0)
+    shared *= counters.bank_conflict_degree
+    cycles = limits.sms * _CLOCK_HZ
+    busiest = max(
+        amounts.get("mma_flops", 0) / limits.tensor_flops_16bit,
+        traffic / (_L2_FACTOR * limits.dram_bytes_per_second),
+        amounts.get("simt_flops", 0) / (_LANES_PER_CYCLE * cycles),
+        shared / (_SHARED_BYTES_PER_CYCLE * cycles),
+    )
+    return LAUNCH_SECONDS + waves * busiest

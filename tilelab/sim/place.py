@@ -1,0 +1,143 @@
+"""Places: evaluated references to memory, and the checks that all kinds of memory share.
+
+Hides how a failed check finds the block and lane to blame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilelab.errors import Loc
+from tilelab.ir import Buffer, Scope
+from tilelab.sim import findings as f
+from tilelab.sim.frame import Array, Frame, Value, varies
+from tilelab.sim.group import BlockGroup
+
+
+@dataclass(frozen=True)
+class Place:
+    """An evaluated Ref: a buffer and the values of its indices."""
+
+    buffer: Buffer
+    indices: tuple[Value, ...]
+
+    def plus(self, offset: Value) -> Place:
+        """So many elements further along the last axis."""
+        if not self.indices:
+            return self
+        return Place(self.buffer, (*self.indices[:-1], self.indices[-1] + offset))
+
+
+def spread(count: int, frame: Frame) -> Array:
+    """0 .. count-1 as a new first axis."""
+    return np.arange(count, dtype=np.int32).reshape(-1, *(1,) * (len(frame.loops) + 2))
+
+
+class CheckedBase:
+    """Bounds, alignment and reports. `loc` and `statement` are what runs now."""
+
+    def __init__(self, group: BlockGroup) -> None:
+        self.group = group
+        self.loc: Loc | None = None
+        self.statement: Any = None
+
+    def extents(self, buffer: Buffer) -> tuple[int, ...]:
+        """The shape as numbers."""
+        if buffer.scope is Scope.GLOBAL:
+            return self.group.arrays[buffer].shape
+        return buffer.static_shape or (1,)
+
+    def bounded(self, place: Place, frame: Frame, what: str) -> Place:
+        """The place with every index inside its axis; what was outside is reported."""
+        extents = self.extents(place.buffer)
+        indices = place.indices or (0,)
+        inside = all(_inside(i, n) for i, n in zip(indices, extents, strict=True))
+        if inside:
+            return place if place.indices else Place(place.buffer, indices)
+        bad: Any = np.False_
+        for index, extent in zip(indices, extents, strict=True):
+            array = np.asarray(index)
+            bad = bad | (array < 0) | (array >= extent)
+        if frame.mask is not None:
+            bad = bad & frame.mask
+        if np.any(bad):
+            self._report_bounds(place.buffer, indices, extents, np.asarray(bad), frame, what)
+        clipped = tuple(np.clip(i, 0, n - 1) for i, n in zip(indices, extents, strict=True))
+        return Place(place.buffer, clipped)
+
+    def _report_bounds(
+        self,
+        buffer: Buffer,
+        indices: tuple[Value, ...],
+        extents: tuple[int, ...],
+        bad: Array,
+        frame: Frame,
+        what: str,
+    ) -> None:
+        bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
+        first = np.unravel_index(int(bad.argmax()), bad.shape)
+        at = tuple(int(np.broadcast_to(np.asarray(i), bad.shape)[first]) for i in indices)
+        axis = next(a for a, (i, n) in enumerate(zip(at, extents, strict=True)) if not 0 <= i < n)
+        where = "[" + ", ".join(map(str, at)) + "]"
+        message = (
+            f"{what} of {buffer.root.name}{where} is outside axis {axis}, "
+            f"whose extent is {extents[axis]}"
+        )
+        self.report(f.OUT_OF_BOUNDS, message, frame, first[-2:], buffer, at)
+        rows = bad.any(axis=tuple(a for a in range(bad.ndim) if a != bad.ndim - 2))
+        self.group.stop(frame.rows[rows])
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        frame: Frame,
+        at: Any,
+        buffer: Buffer | None = None,
+        index: tuple[int, ...] | None = None,
+        other: Loc | None = None,
+        hint: str = "",
+    ) -> None:
+        self.group.report(
+            code, message, self.loc, row=int(frame.rows[int(at[0])]),
+            thread=int(frame.lanes[int(at[1])]), buffer=buffer, index=index, other=other, hint=hint,
+        )  # fmt: skip
+
+    def check_alignment(self, address: Any, width: int, frame: Frame, buffer: Buffer) -> None:
+        bad = np.asarray(address) % width != 0
+        if frame.mask is not None:
+            bad = bad & frame.mask
+        if not bad.any():
+            return
+        bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
+        first = np.unravel_index(int(bad.argmax()), bad.shape)
+        text = (
+            f"an access of {width} bytes to {buffer.root.name} does not start at a multiple "
+            f"of {width}"
+        )
+        self.report(f.MISALIGNED, text, frame, first[-2:], buffer)
+
+
+def first_of(place: Place) -> Place:
+    """The first element of a run: axis 0 of the last index dropped."""
+    last = np.asarray(place.indices[-1])[0]
+    others = place.indices[:-1]
+    return Place(place.buffer, (*others, last))
+
+
+def _inside(index: Value, extent: int) -> bool:
+    if varies(index):
+        return index.size == 0 or (int(index.min()) >= 0 and int(index.max()) < extent)
+    return 0 <= index < extent
+
+
+def same_bits(a: Array, b: Array, frame: Frame) -> bool:
+    """Whether two arrays of values agree bit by bit where the mask is on."""
+    bits = np.dtype(f"u{a.dtype.itemsize}")
+    differ = np.ascontiguousarray(a).view(bits) != np.ascontiguousarray(b).view(bits)
+    if frame.mask is not None:
+        differ = differ & frame.mask
+    return not differ.any()

@@ -1,0 +1,127 @@
+"""Checked access to shared memory: validity, arrival, order between warps, bank conflicts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilelab.errors import Loc
+from tilelab.ir import Buffer
+from tilelab.sim import findings as f
+from tilelab.sim.frame import Array, Frame, Value
+from tilelab.sim.place import CheckedBase, Place, same_bits, spread
+from tilelab.sim.shadow import ARRIVING, VALID, Access, Clash
+
+
+class SharedAccess(CheckedBase):
+    """Loads and stores of shared memory at physical addresses."""
+
+    def address(self, place: Place) -> Value:
+        return self.group.shared.address(place.buffer, place.indices)
+
+    def load_shared(self, buffer: Buffer, address: Value, count: int, frame: Frame) -> Array:
+        """`count` physically consecutive elements from a byte address; new first axis."""
+        size = buffer.dtype.bytes
+        self.use_shared(buffer, address, count * size, frame, "read")
+        where = address if count == 1 else address + spread(count, frame) * size
+        out = self.group.shared.load(buffer.dtype, where, frame)
+        return out if count > 1 else out[None]
+
+    def store_shared(self, buffer: Buffer, address: Value, values: Array, frame: Frame) -> None:
+        """Write axis 0 of `values` to physically consecutive elements."""
+        group, size, count = self.group, buffer.dtype.bytes, len(values)
+        where = address if count == 1 else address + spread(count, frame) * size
+        clash = self.use_shared(buffer, address, count * size, frame, "written")
+        data = values if count > 1 else values[0]
+        if clash is not None:
+            access, problem = clash
+            old = group.shared.load(buffer.dtype, where, frame)
+            if problem.kind == "read" or not same_bits(old, data, frame):
+                self.report_clash(buffer, access, problem, frame, "write")
+        group.shared.store(buffer.dtype, where, data, frame)
+        if group.findings.wants(f.RACE) and len(frame.lanes) * len(frame.loops or (1,)) > 1:
+            now = group.shared.load(buffer.dtype, where, frame)
+            if not same_bits(now, data, frame):
+                text = (
+                    f"several threads write different values to one element of {buffer.root.name}"
+                )
+                self.report(f.RACE, text, frame, (0, 0), buffer, hint="let one thread write it")
+
+    def use_shared(
+        self, buffer: Buffer, address: Value, width: int, frame: Frame, what: str
+    ) -> tuple[Access, Clash] | None:
+        """Check, count and remember one access per lane; a write's clash is returned because
+        equal values make it harmless."""
+        group, shadow = self.group, self.group.shadow
+        self._count_shared(address, width, frame, what)
+        if width > buffer.dtype.bytes:
+            self.check_alignment(address, width, frame, buffer)
+        access = group.accessed(address, width, frame)
+        if not len(access.cells):
+            return None
+        if what == "read":
+            self.check_filled(buffer, access, frame)
+            if group.findings.wants(f.RACE):
+                clash = shadow.read(access, group.clocks, self.loc)
+                if clash is not None:
+                    self.report_clash(buffer, access, clash, frame, "read")
+            return None
+        busy = shadow.in_use(access)
+        if busy is not None:
+            text = f"{buffer.root.name} is overwritten while it is still being {busy[1]} "
+            text += "by an asynchronous operation"
+            self._report_cell(f.MISSING_WAIT, text, buffer, access, busy[0], frame)
+        shadow.set_state(access, VALID)
+        if not group.findings.wants(f.RACE):
+            return None
+        by_write, by_read = shadow.write(access, group.clocks, self.loc, ordinary=True)
+        found = by_read or by_write
+        return None if found is None else (access, found)
+
+    def check_filled(self, buffer: Buffer, access: Access, frame: Frame) -> None:
+        """Report reading what was never written, or has not arrived."""
+        bad = self.group.shadow.bad_state(access)
+        if bad is None:
+            return
+        entry, state = bad
+        if state == ARRIVING:
+            text = f"{buffer.root.name} is read before the copy into it has been waited for"
+            self._report_cell(f.MISSING_WAIT, text, buffer, access, entry, frame)
+        else:
+            text = f"{buffer.root.name} is read before it is written"
+            self._report_cell(f.UNINITIALISED, text, buffer, access, entry, frame)
+
+    def report_clash(
+        self, buffer: Buffer, access: Access, clash: Clash, frame: Frame, what: str
+    ) -> None:
+        mine = int(access.warps[clash.entry])
+        text = (
+            f"warp {mine}'s {what} of {buffer.root.name} is not ordered after "
+            f"{self.group.clocks.name(clash.other)} has {clash.kind} the same element"
+        )
+        self._report_cell(f.RACE, text, buffer, access, clash.entry, frame, clash.other_loc)
+
+    def _report_cell(
+        self,
+        code: str,
+        text: str,
+        buffer: Buffer,
+        access: Access,
+        entry: int,
+        frame: Frame,
+        other: Loc | None = None,
+    ) -> None:
+        at = access.place(entry)
+        found = self.group.shared.element(int(access.cells[entry]) * self.group.shadow.granule)
+        index = found[1] if found is not None else None
+        self.report(code, text, frame, at, buffer, index, other)
+
+    def _count_shared(self, address: Value, width: int, frame: Frame, what: str) -> None:
+        counters = self.group.counters
+        counters.add(self.loc, f"shared_bytes_{what}", frame.active() * width)
+        if not counters.due((self.statement, what)):
+            return
+        shape = np.broadcast_shapes(np.shape(address), frame.shape)
+        lanes = np.broadcast_to(np.asarray(address), shape)[..., 0, :]
+        mask = None if frame.mask is None else np.broadcast_to(frame.mask, shape)[..., 0, :]
+        if width <= 16:
+            counters.sample_shared(self.loc, lanes, width, mask)
