@@ -136,6 +136,12 @@ class TileNotSupported(TileError, NotImplementedError):
     default_code = "TL1006"
 
 
+class SharedMemoryOverflow(TileValueError):
+    """More shared memory than a block may have; the notes list the bytes per buffer."""
+
+    default_code = "TL1801"
+
+
 class TileInternalError(TileError, RuntimeError):
     """tilelab broke one of its own rules; the message asks for a report."""
 

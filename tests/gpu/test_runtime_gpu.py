@@ -3,11 +3,8 @@ threads, streams, and the host time of a call."""
 
 from __future__ import annotations
 
-import gc
-import statistics
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 
 import handmade
+import hosttime
 
 from tilelab.errors import TileError, TileRuntimeError, TileTypeError, TileValueError
 from tilelab.runtime import doctor, driver, nvrtc
@@ -250,33 +248,12 @@ def test_registers_of_the_driver_and_of_ptxas_agree() -> None:
     assert loaded.registers == cubin.resources["add"].registers
 
 
-def host_microseconds(call, rounds: int = 9, count: int = 300) -> float:
-    """Median over rounds of the mean host time of a call, the GPU kept from filling its queue."""
-    call()
-    times = []
-    gc.disable()
-    try:
-        for _ in range(rounds):
-            torch.cuda.synchronize()
-            started = time.perf_counter()
-            for _ in range(count):
-                call()
-            times.append((time.perf_counter() - started) / count * 1e6)
-    finally:
-        gc.enable()
-    return statistics.median(times)
-
-
 def test_host_time_of_a_call() -> None:
-    """At most 12 us with the output allocated; the kernel is tiny, so only the host counts."""
+    """At most 12 us with the output allocated; the kernels are tiny, so only the host counts."""
     kernel, a, b = handmade.add(), cuda(1024), cuda(1024)
+    hosttime.check("a call", lambda: kernel(a, b))
     tma, tile = handmade.tma_tile(128), cuda(100, 120, dtype=torch.float16)
-    plain = host_microseconds(lambda: kernel(a, b))
-    mapped = host_microseconds(lambda: tma(tile, 0, 0))
-    empty = host_microseconds(lambda: torch.empty((1024,), dtype=torch.float32, device=a.device))
-    print(f"\nhost time of a call: {plain:.1f} us, with a TMA descriptor {mapped:.1f} us "
-          f"(torch.empty alone {empty:.1f} us)")  # fmt: skip
-    assert plain <= 12 and mapped <= 12
+    hosttime.check("a call with a TMA descriptor", lambda: tma(tile, 0, 0))
 
 
 def test_bench_measures() -> None:

@@ -85,6 +85,18 @@ def test_the_general_variant_serves_rows_that_are_not_aligned() -> None:
         assert torch.equal(kernel(a), a)
 
 
+@pytest.mark.skipif(driver.find() is not None, reason="there is a GPU")
+def test_without_tensor_inputs_and_without_a_gpu_it_is_simulated() -> None:
+    @T.prim_func
+    def sevens(C: T.Tensor((256,), "float32")):
+        with T.Kernel(2, threads=128) as bx:
+            for i in T.Parallel(128):
+                C[bx * 128 + i] = 7.0
+
+    c = compiled(sevens, out_idx=[0])()
+    assert torch.equal(c, torch.full((256,), 7.0))
+
+
 def test_findings_are_an_error_and_a_report() -> None:
     @T.prim_func
     def reads_garbage(A: T.Tensor((128,), "float32")):

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
 from tilelab.frontend.function import PrimFunc
@@ -42,7 +42,7 @@ def to_kernel(value: Any, wish: Wish, name: str = "") -> JITKernel:
     unknown; `name` is what the user calls it.
     """
     name = name or getattr(value, "__name__", type(value).__name__)
-    kind: type[Any] = type(value)
+    kind = cast("type[Any]", type(value))
     maker = _MAKERS.get(kind)
     if maker is not None:
         return maker(value, wish)

@@ -40,7 +40,8 @@ def _handle(shell: Any, kind: Any, error: Any, trace: Any, tb_offset: Any = None
         )
     else:
         found = lines_of(error, shell)
-    shell._showtraceback(kind, error, found)
+    # The text goes out with the name of its error, in the words that are shown.
+    shell._showtraceback(kind, "\n".join(found).removeprefix(f"{kind.__name__} "), found)
     return found
 
 

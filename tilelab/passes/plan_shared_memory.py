@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilelab.errors import TileValueError
+from tilelab.errors import SharedMemoryOverflow
 from tilelab.ir import Buffer, Scope, walk
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.thread.nodes import Program, SharedSlot, ThreadKernel
@@ -16,12 +16,6 @@ from tilelab.thread.nodes import Program, SharedSlot, ThreadKernel
 BARRIER_BYTES = 8
 BARRIER_ALIGNMENT = 16
 DYNAMIC_ALIGNMENT = 1024  # of the dynamic part: static bytes before it are rounded up to this
-
-
-class SharedMemoryOverflow(TileValueError):
-    """More shared memory than a block may have; the message lists the bytes per buffer."""
-
-    default_code = "TL1801"
 
 
 @tile_pass("plan-shared-memory", needs=("synchronised",), makes=("placed",))

@@ -60,11 +60,24 @@ def _may_wait(n: Node) -> bool:
 
 
 def _keeps_order(n: Node) -> bool:
-    if isinstance(n, Break | Continue | While | WarpRoles):
-        return True
-    if isinstance(n, For):
-        return n.kind is not LoopKind.LANES
-    if not isinstance(n, Invoke):
-        return False
+    test = _ORDERED.get(type(n))
+    return test is not None and test(n)
+
+
+def _always(n: Node) -> bool:
+    return True
+
+
+def _ordered_loop(n: For) -> bool:
+    return n.kind is not LoopKind.LANES
+
+
+def _ordered_instruction(n: Invoke) -> bool:
     roles = {p.role for p in n.intrinsic.operands}
     return not roles or not roles <= _VECTOR_ROLES or n.intrinsic.waits
+
+
+_ORDERED: dict[type[Node], Callable[[Any], bool]] = {
+    Break: _always, Continue: _always, While: _always, WarpRoles: _always, For: _ordered_loop,
+    Invoke: _ordered_instruction,
+}  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -110,7 +110,7 @@ def _select(e: Select, frame: Frame, memory: Memory) -> Value:
         return evaluate(e.a if cond else e.b, frame, memory)
     a = evaluate(e.a, frame.masked(cond), memory)
     b = evaluate(e.b, frame.masked(~cond), memory)
-    chosen: Array = np.where(cond, a, b)
+    chosen = cast(Array, np.where(cond, a, b))
     return chosen.astype(e.dtype.numpy, copy=False)
 
 

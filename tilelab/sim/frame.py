@@ -51,6 +51,7 @@ class Env:
 
 
 def is_range(numbers: Array) -> bool:
+    """Whether numbers in order are all those between the first and the last."""
     return len(numbers) > 0 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1
 
 

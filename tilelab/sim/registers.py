@@ -5,7 +5,7 @@ An array of `n` registers is (n, blocks, threads), so that a lane loop over regi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -120,4 +120,4 @@ def _column(rows: Any) -> Array:
 
 def _line(lanes: Any) -> Array:
     """Numbers of a key: of a slice, or the array it is."""
-    return lanes if varies(lanes) else np.arange(lanes.start, lanes.stop)
+    return lanes if varies(lanes) else cast(Array, np.arange(lanes.start, lanes.stop))

@@ -110,12 +110,24 @@ def expand(region: Region, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
     return tuple(as_expr(0) if const_int(e) == 1 else next(rest) for e in region.tile_shape)
 
 
-def ref(ctx: LowerContext, region: Region, index: tuple[Expr, ...], register: Expr) -> Ref:
-    """The place of one element: a register of a fragment, else memory."""
+def ref(
+    ctx: LowerContext, region: Region, spread: Fragment, index: tuple[Expr, ...], register: Expr
+) -> Ref:
+    """The place of one element: a register of a fragment, else memory. `register` is its number
+    in the spread, which is the fragment's too where both are laid out alike."""
     buffer = ctx.placed(region.buffer)
-    if region.buffer.scope is Scope.FRAGMENT:
+    if region.buffer.scope is not Scope.FRAGMENT:
+        return Ref(buffer, region.index(expand(region, index)))
+    layout = ctx.fragment(region.buffer)
+    if numbered_alike(layout, spread):
         return Ref(buffer, (register,))
-    return Ref(buffer, region.index(expand(region, index)))
+    return Ref(buffer, (as_expr(layout.register_of(region.index(expand(region, index)))),))
+
+
+def numbered_alike(layout: Fragment, spread: Fragment) -> bool:
+    """Whether a fragment numbers its registers as the spread does, axes of extent 1 apart."""
+    axes = tuple(d for d, n in zip(layout.axes, layout.shape, strict=True) if n != 1)
+    return axes == tuple(d for d, n in zip(spread.axes, spread.shape, strict=True) if n != 1)
 
 
 def guard_of(ctx: LowerContext, region: Region, index: tuple[Expr, ...]) -> Expr | None:
@@ -130,18 +142,29 @@ def move(
 ) -> list[Stmt]:
     """Copy `src` to `dst` (same tile extents), converting, with reads past a tensor giving 0."""
     last = spread.shape[-1] if spread.shape else 1
-    run = spread.contiguous(-1) if spread.shape else 1
+    run = min((_run(ctx, r, spread) for r in (src, dst)), default=1)
     width = min(ctx.vector_width(src, last, run), ctx.vector_width(dst, last, run))
     in_memory = Scope.FRAGMENT not in (src.buffer.scope, dst.buffer.scope)
     walk = walk_tile(ctx, spread, width, batched=in_memory and width == 1)
     register = walk.chunk * width
-    source, target = (ref(ctx, r, walk.index, register) for r in (src, dst))
+    source, target = (ref(ctx, r, spread, walk.index, register) for r in (src, dst))
     load_ok = guard_of(ctx, src, walk.index)
     store_ok = both(walk.inside, guard_of(ctx, dst, walk.index))
     if width == 1:
         body = [guarded(store_ok, [_element(source, target, load_ok, loc)], loc)]
         return [walk.over(LoopKind.LANES, body, loc)]
     return _vector_move(ctx, walk, source, target, load_ok, store_ok, loc)
+
+
+def _run(ctx: LowerContext, region: Region, spread: Fragment) -> int:
+    """Neighbours of the last axis that one thread holds side by side."""
+    if not spread.shape:
+        return 1
+    run = spread.contiguous(-1)
+    if region.buffer.scope is not Scope.FRAGMENT:
+        return run
+    layout = ctx.fragment(region.buffer)
+    return run if numbered_alike(layout, spread) else min(run, layout.contiguous(-1))
 
 
 def _element(source: Ref, target: Ref, load_ok: Expr | None, loc: Loc | None) -> Stmt:

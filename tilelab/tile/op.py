@@ -185,14 +185,14 @@ def strategies(kind: type[TileOp]) -> tuple[Strategy, ...]:
 def pick_strategy(op: TileOp, ctx: Any) -> Strategy:
     """The first strategy whose features the target has and whose condition holds.
 
-    Raises TileNotSupported (TL1601) naming the op when there is none.
+    Raises TileNotSupported (TL1504) naming the op when there is none.
     """
     for strategy in strategies(type(op)):
         if strategy.needs <= ctx.target.features and strategy.when(op, ctx):
             return strategy
     raise TileNotSupported(
         f"{op.op_name} ({op.label()}) cannot be lowered for {ctx.target}",
-        code="TL1601",
+        code="TL1504",
         loc=op.loc,
         hint="check the operands' scopes and element types",
     )

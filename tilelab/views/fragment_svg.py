@@ -25,6 +25,7 @@ MAP = 448  # pixels of the longer side of the whole map
 CELL_W, CELL_H = 38, 27  # a labelled cell
 LABELLED = 16  # rows and columns up to which every cell is labelled
 ZOOM_ROWS, ZOOM_COLS = 16, 8
+WIDE_GAP = 116  # room for the indices of the leading axes
 LEFT, TOP, GAP, KEY = 52, 112, 64, 36
 MAX_RUNS = 36_000  # beyond it a raster is smaller than paths
 MAX_OUTLINE = 6_000
@@ -57,7 +58,9 @@ def draw(view: FragmentView) -> str:
     owners, registers = view.owner_grid(), view.register_grid()
     rows, cols = owners.shape
     small = rows <= LABELLED and cols <= LABELLED
-    frames = [Frame(LEFT, TOP, CELL_W, CELL_H, rows, cols)] if small else _frames(rows, cols)
+    frames = [Frame(LEFT, TOP, CELL_W, CELL_H, rows, cols)]
+    if not small:
+        frames = _frames(rows, cols, GAP if len(view.shape) < 3 else WIDE_GAP)
     right = max(max(f.right for f in frames) + 24, LEFT + 704)
     notes = textwrap.wrap("Why: " + view.reason, int(right / 6.4)) if view.reason else []
     height = max(f.bottom for f in frames) + 34 + KEY + 17 * len(notes)
@@ -73,10 +76,10 @@ def draw(view: FragmentView) -> str:
     return svg.render()
 
 
-def _frames(rows: int, cols: int) -> list[Frame]:
+def _frames(rows: int, cols: int, gap: int) -> list[Frame]:
     whole = Frame(LEFT, TOP, min(MAP / cols, 20), min(MAP / rows, 20), rows, cols)
     zoom_rows, zoom_cols = min(rows, ZOOM_ROWS), min(cols, ZOOM_COLS)
-    return [whole, Frame(whole.right + GAP, TOP, CELL_W, CELL_H, zoom_rows, zoom_cols)]
+    return [whole, Frame(whole.right + gap, TOP, CELL_W, CELL_H, zoom_rows, zoom_cols)]
 
 
 def _how_to_read(view: FragmentView, small: bool) -> str:

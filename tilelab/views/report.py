@@ -152,13 +152,13 @@ MAKERS: dict[str, Callable[[Compiled], list[View]]] = {
 def show(kernel: Compiled, *kinds: str) -> Report:
     """The views of a compiled kernel: the fragment map, the pipeline and the memory budget, or
     the kinds that are named. A kind that the kernel has nothing of (no pipelined loop, say) is
-    left out. TileValueError (TL1701) for a kind that does not exist."""
+    left out. TileValueError (TL1711) for a kind that does not exist."""
     views: list[View] = []
     for kind in kinds or DEFAULT_KINDS:
         maker = MAKERS.get(kind)
         if maker is None:
             raise TileValueError(
-                f"there is no view {kind!r}", code="TL1701", hint="one of " + ", ".join(MAKERS)
+                f"there is no view {kind!r}", code="TL1711", hint="one of " + ", ".join(MAKERS)
             )
         views += maker(kernel)
     return Report(kernel.program.name, tuple(views))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -161,7 +161,7 @@ def _tile(regs: Array, table: tuple[tuple[int, int], tuple[Array, Array]]) -> Ar
 
 def _table(fragment: Any) -> tuple[tuple[int, int], tuple[Array, Array]]:
     """Shape of an atom, and for each of its elements the slot and lane that holds it."""
-    element: Array = np.indices(fragment.shape)
+    element = cast(Array, np.indices(fragment.shape))
     slots = np.broadcast_to(fragment.register_of((element[0], element[1])), fragment.shape)
     lanes = np.broadcast_to(fragment.thread_of((element[0], element[1])), fragment.shape)
     return fragment.shape, (slots, lanes)

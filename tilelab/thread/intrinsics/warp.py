@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -93,14 +93,23 @@ template <typename T> {INLINE} void shuffle_{mode}(T* dst, T value, int {operand
 
 def exchange(value: Any, choice: Any, partner: Partner) -> Array:
     """Each lane's value from lane `partner(lane, choice)` of its warp (lanes are the last axis)."""
-    value = np.asarray(value)
-    if value.ndim == 0 or value.shape[-1] == 1:
-        return value.reshape(value.shape or (1, 1))
-    lanes: Array = np.arange(value.shape[-1])
-    source: Array = lanes // 32 * 32 + partner(lanes % 32, choice)
-    shape = np.broadcast_shapes(value.shape, source.shape)
-    return np.take_along_axis(np.broadcast_to(value, shape), np.broadcast_to(source, shape), -1)
+    array = cast(Array, np.asarray(value))
+    if array.ndim == 0 or array.shape[-1] == 1:
+        return array.reshape(array.shape or (1, 1))
+    lanes = cast(Array, np.arange(array.shape[-1]))
+    source = lanes // 32 * 32 + partner(lanes % 32, choice)
+    shape = np.broadcast_shapes(array.shape, source.shape)
+    return np.take_along_axis(np.broadcast_to(array, shape), np.broadcast_to(source, shape), -1)
 
+
+SHFL_XOR = _shuffle("xor", "mask")
+"""dst = value of lane `lane ^ mask`."""
+SHFL_UP = _shuffle("up", "delta")
+"""dst = value of lane `lane - delta` (its own where there is none)."""
+SHFL_DOWN = _shuffle("down", "delta")
+"""dst = value of lane `lane + delta` (its own where there is none)."""
+SHFL_INDEX = _shuffle("index", "lane")
+"""dst = value of lane `lane`."""
 
 _TRANSPOSE = f"""
 {INLINE} void quad_transpose(void* dst, const void* src) {{

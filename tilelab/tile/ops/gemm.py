@@ -139,16 +139,16 @@ class Gemm(TileOp):
                 loc=self.loc,
                 hint="use float16 or bfloat16 operands and a float32 accumulator",
             )
-        for region, want in (
-            (self.a, Scope.SHARED), (self.b, Scope.SHARED), (self.c, Scope.FRAGMENT),
-        ):  # fmt: skip
-            if region.buffer.scope is not want:
+        on_chip = (Scope.SHARED, Scope.FRAGMENT)
+        for region, allowed in ((self.a, on_chip), (self.b, on_chip), (self.c, on_chip[1:])):
+            if region.buffer.scope not in allowed:
+                names = " or ".join(f"T.alloc_{s.value}" for s in allowed)
                 raise TileNotSupported(
                     f"gemm operand {region.buffer.name} lives in {region.buffer.scope.value} "
-                    f"memory; {want.value} is what this version takes",
+                    "memory",
                     code="TL1513",
                     loc=self.loc,
-                    hint=f"allocate it with T.alloc_{want.value}",
+                    hint=f"allocate it with {names}",
                 )
 
     def label(self) -> str:
@@ -164,8 +164,12 @@ class Gemm(TileOp):
         plan = plan_of(self, ctx)
         why = f"{plan.instruction} fixes it ({plan.why})"
         yield Fixed(self.c.buffer, plan.accumulator(), why, self)
-        for region in (self.a, self.b):
+        registers = plan.operands_in_registers(self.transpose_a, self.transpose_b)
+        for region, layout in zip((self.a, self.b), registers, strict=True):
             buffer = region.buffer
+            if buffer.scope is Scope.FRAGMENT:
+                yield Fixed(buffer, layout, f"{plan.instruction} takes it from registers", self)
+                continue
             shape, bits = buffer.static_shape, buffer.dtype.bits
             width = best_swizzle(shape[-1], bits)
             layout = swizzled(shape, bits, width) if width else row_major(shape, bits)
@@ -185,11 +189,18 @@ def _sizes(region: Region) -> tuple[int, int]:
 def plan_of(op: Gemm, ctx: LayoutContext) -> GemmPlan:
     """Which instruction and warp grid this gemm takes on the context's target and threads."""
     use_wgmma = ctx.target.has(Feature.WGMMA) and not ctx.option("tl.disable_wgmma", False)
+    if op.b.buffer.scope is Scope.FRAGMENT or (
+        op.a.buffer.scope is Scope.FRAGMENT and op.transpose_a
+    ):
+        use_wgmma = False  # B comes from shared memory, and A from registers is never transposed
     for region in (op.a, op.b):  # a descriptor without swizzle wants another arrangement
-        use_wgmma &= best_swizzle(region.buffer.static_shape[-1], region.dtype.bits) is not None
-    return plan_gemm(
-        op.extents, ctx.num_threads, op.policy, op.a.dtype, use_wgmma, op.loc, op.label()
-    )
+        if region.buffer.scope is Scope.SHARED:
+            width = best_swizzle(region.buffer.static_shape[-1], region.dtype.bits)
+            use_wgmma = use_wgmma and width is not None
+    policy = op.policy
+    if policy is GemmWarpPolicy.AUTO and op.a.buffer.scope is Scope.FRAGMENT:
+        policy = GemmWarpPolicy.FullRow  # each warp then holds the rows of A that it multiplies
+    return plan_gemm(op.extents, ctx.num_threads, policy, op.a.dtype, use_wgmma, op.loc, op.label())
 
 
 @lowering(Gemm, needs={Feature.WGMMA}, when=lambda op, ctx: plan_of(op, ctx).kind == "wgmma")

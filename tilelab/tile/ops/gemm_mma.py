@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilelab.errors import Loc
-from tilelab.ir import Buffer, Expr, LoopKind, Region, Stmt, Store, as_expr
+from tilelab.ir import Buffer, Expr, LoopKind, Region, Scope, Stmt, Store, as_expr
 from tilelab.layout.atoms import ldmatrix_x4
 from tilelab.thread.intrinsics.mma import ldmatrix, mma_sync
 from tilelab.thread.nodes import Invoke, Ref
@@ -28,21 +28,26 @@ def mma_tile(ctx: LowerContext, op: Gemm, plan: GemmPlan) -> list[Stmt]:
     lane, warp = ctx.tid % WARP, ctx.tid // WARP
     row0 = warp % plan.warps_m * (rows * MMA_M)
     col0 = warp // plan.warps_m % plan.warps_n * (cols * MMA_N)
-    a = ctx.temp(f"{op.a.buffer.name}_frag", rows * A_SLOTS, plan.dtype)
-    b = ctx.temp(f"{op.b.buffer.name}_frag", cols * B_SLOTS, plan.dtype)
     c = ctx.placed(op.c.buffer)
     kk = ctx.fresh("kk", plan.k // MMA_K)
     k = kk * MMA_K
     i, j = ctx.fresh("i", rows), ctx.fresh("j", cols)
-    body: list[Stmt] = [
-        loop(i, rows, LoopKind.UNROLL, [_load_a(ctx, op, a, i, row0 + i * MMA_M, k, lane)], op.loc),
-        *_load_b(ctx, op, b, cols, col0, k, lane),
-    ]
-    operands = (
-        Ref(c, ((i * cols + j) * C_SLOTS,), C_SLOTS),
-        Ref(a, (i * A_SLOTS,), A_SLOTS),
-        Ref(b, (j * B_SLOTS,), B_SLOTS),
-    )
+    body: list[Stmt] = []
+    if op.a.buffer.scope is Scope.FRAGMENT:
+        # An accumulator's registers: the two n8 blocks of one k step are neighbours.
+        a_ref = Ref(ctx.placed(op.a.buffer), ((i * (plan.k // MMA_N) + kk * 2) * C_SLOTS,), A_SLOTS)
+    else:
+        a = ctx.temp(f"{op.a.buffer.name}_frag", rows * A_SLOTS, plan.dtype)
+        fetch = _load_a(ctx, op, a, i, row0 + i * MMA_M, k, lane)
+        body.append(loop(i, rows, LoopKind.UNROLL, [fetch], op.loc))
+        a_ref = Ref(a, (i * A_SLOTS,), A_SLOTS)
+    if op.b.buffer.scope is Scope.FRAGMENT:
+        b_ref = Ref(ctx.placed(op.b.buffer), ((j + kk * cols) * B_SLOTS,), B_SLOTS)
+    else:
+        b = ctx.temp(f"{op.b.buffer.name}_frag", cols * B_SLOTS, plan.dtype)
+        body.extend(_load_b(ctx, op, b, cols, col0, k, lane))
+        b_ref = Ref(b, (j * B_SLOTS,), B_SLOTS)
+    operands = (Ref(c, ((i * cols + j) * C_SLOTS,), C_SLOTS), a_ref, b_ref)
     multiply = Invoke(mma_sync(plan.ptx_type), operands, loc=op.loc)
     inner = loop(j, cols, LoopKind.UNROLL, [multiply], op.loc)
     body.append(loop(i, rows, LoopKind.UNROLL, [inner], op.loc))

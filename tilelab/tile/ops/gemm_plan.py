@@ -10,7 +10,7 @@ from typing import Any, Literal
 from tilelab.dtypes import DType
 from tilelab.errors import Loc, TileValueError
 from tilelab.layout import Fragment
-from tilelab.layout.atoms import mma_accumulator, wgmma_block_accumulator
+from tilelab.layout.atoms import mma_accumulator, mma_operand_b, wgmma_block_accumulator
 
 WARP, WARPGROUP = 32, 128
 MMA_M, MMA_N, MMA_K = 16, 8, 16  # mma.m16n8k16 for 16-bit operands
@@ -70,6 +70,23 @@ class GemmPlan:
         if self.kind == "wgmma":
             return f"wgmma.m64n{self.n // self.warps_n}k16"
         return "mma.m16n8k16"
+
+    def operands_in_registers(
+        self, transpose_a: bool, transpose_b: bool
+    ) -> tuple[Fragment, Fragment]:
+        """Layouts of A and B when they are fragments, as the program indexes them.
+
+        A is laid out as an accumulator of M x K would be (so what one gemm made, the next one
+        can take); warps that share rows hold copies of A, warps that share columns of B.
+        """
+        if self.kind == "wgmma":
+            a = wgmma_block_accumulator(self.m, self.k, self.warps_m, 1)
+        else:
+            a = mma_accumulator(self.m, self.k, self.warps_m, 1)
+        a = a.replicate(self.warps_n * self.copies) if self.warps_n * self.copies > 1 else a
+        b = mma_operand_b(self.k, self.n, self.warps_m, self.warps_n)
+        b = b.replicate(self.copies) if self.copies > 1 else b
+        return a.transpose() if transpose_a else a, b.transpose() if transpose_b else b
 
     def accumulator(self) -> Fragment:
         """Layout of C over the block's threads."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilelab.errors import Loc
-from tilelab.ir import Expr, LoopKind, Region, Seq, Stmt, as_expr
+from tilelab.ir import Expr, LoopKind, Region, Scope, Seq, Stmt, as_expr
 from tilelab.layout import SharedLayout
 from tilelab.thread.intrinsics.wgmma import (
     WARPGROUP_ARRIVE,
     WARPGROUP_COMMIT,
     fence_registers,
     warpgroup_wait,
+    wgmma_rs,
     wgmma_ss,
 )
 from tilelab.thread.nodes import Invoke, Ref, SharedDescriptor
@@ -25,6 +26,7 @@ from tilelab.tile.ops.gemm_plan import WARPGROUP, WGMMA_M, GemmPlan
 if TYPE_CHECKING:
     from tilelab.tile.ops.gemm import Gemm
 
+A_SLOTS = 8  # elements of A that a thread holds for one instruction
 K_STEP = 16  # elements of K in one instruction, 16-bit operands
 SWIZZLE_ROWS = 8  # rows of one swizzle pattern
 
@@ -38,14 +40,20 @@ def wgmma_tile(ctx: LowerContext, op: Gemm, plan: GemmPlan) -> list[Stmt]:
     slab, kk = ctx.fresh("s", slabs), ctx.fresh("kk", plan.k // K_STEP)
     row = group % plan.warps_m * (slabs * WGMMA_M) + slab * WGMMA_M
     col = group // plan.warps_m * n
-    a = operand(ctx, op.a, kk * K_STEP, row, k_major=not op.transpose_a)
     b = operand(ctx, op.b, kk * K_STEP, col, k_major=op.transpose_b)
     count = n // 2
     d = Ref(registers, (slab * count,), count)
     keep: Expr = as_expr(1) if not op.clear_accum else (kk > 0).astype("int32")
-    issue = Invoke(
-        wgmma_ss(n, plan.ptx_type, op.transpose_a, not op.transpose_b), (a, b, d, keep), loc=op.loc
-    )
+    trans_b = not op.transpose_b
+    if op.a.buffer.scope is Scope.FRAGMENT:
+        # Registers of an M x K accumulator: 8 neighbours for each 16 of K.
+        first = slab * (plan.k // 2) + kk * A_SLOTS
+        held = Ref(ctx.placed(op.a.buffer), (first,), A_SLOTS)
+        issue = Invoke(wgmma_rs(n, plan.ptx_type, trans_b), (held, b, d, keep), loc=op.loc)
+    else:
+        a = operand(ctx, op.a, kk * K_STEP, row, k_major=not op.transpose_a)
+        kind = wgmma_ss(n, plan.ptx_type, op.transpose_a, trans_b)
+        issue = Invoke(kind, (a, b, d, keep), loc=op.loc)
     inner = loop(kk, plan.k // K_STEP, LoopKind.UNROLL, [issue], op.loc)
     total = slabs * count
     done = "the accumulator and the operands' slot are free once the group is done"

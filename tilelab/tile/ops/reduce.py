@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tilelab.dtypes import DType
 from tilelab.errors import TileNotSupported, TileValueError
 from tilelab.ir import Const, Expr, Region, Scope, Stmt, Var, as_expr, call, const_int
@@ -215,8 +217,6 @@ class Reduce(TileOp):
         yield Loop(self, vars, extents, accesses, self.label())
 
     def reference(self, env: Env) -> None:
-        import numpy as np
-
         combine = COMBINES[self.kind]
         value = env.get(self.src).astype(self.dst.dtype.numpy)
         value = np.abs(value) if self.kind.startswith("abs") else value
