@@ -32,9 +32,7 @@ class Handmade:
     def __init__(self, cuda: str, program: Program, general: Program | None = None) -> None:
         self.cuda = cuda
         self.programs = {True: program, False: general or program}
-        self.signature = Signature(
-            program.name, program.params, program.sizes, program.outputs
-        )
+        self.signature = Signature(program.name, program.params, program.sizes, program.outputs)
         self.built: list[bool] = []
         self.launcher = Launcher(self.signature, self.build)
 

@@ -76,10 +76,6 @@ def test_rank() -> None:
     assert "6 axes" in refused(map_, 4096, (8,) * 6, (8**5, 8**4, 8**3, 64, 8, 1))
 
 
-def test_bytes_of_a_box() -> None:
-    assert tensor_map.box_bytes(spec()) == 64 * 128 * 2
-
-
 def test_memory_is_aligned() -> None:
     for _ in range(20):
         assert tensor_map.Encoded().address % 64 == 0

@@ -49,7 +49,7 @@ class Kernel:
     program: Program = field(default_factory=lambda: Program("matmul", (), (), (kernel(),), ()))
     source: CudaSource = field(default_factory=source)
     prim_func: Function = field(default_factory=lambda: Function("matmul", (), ()))
-    resources: Any = field(default_factory=lambda: {"matmul_kernel": Resources(168)})
+    resources: Any = field(default_factory=lambda: {"k": Resources(168)})
 
 
 def views() -> list[View]:

@@ -128,7 +128,12 @@ def _invoke(stmt: Invoke, ctx: Context) -> str:
         )
     pairs = zip(record.operands, stmt.operands, strict=True)
     texts = {param.name: operand(param, value, ctx) for param, value in pairs}
-    return record.call.format(**texts) + ";"
+    call = record.call.format(**texts) + ";"
+    if stmt.result is None:
+        return call
+    kind = stmt.result.dtype
+    ctx.preamble.use_type(kind)
+    return f"const {type_name(kind)} {ctx.names.declare(stmt.result, stmt.result.name)} = {call}"
 
 
 def _comment(stmt: Comment, ctx: Context) -> str:

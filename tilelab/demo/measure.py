@@ -14,11 +14,12 @@ from tilelab.ir import Scope, walk
 from tilelab.kernel import JITKernel
 from tilelab.profiler import do_bench
 from tilelab.runtime import driver
+from tilelab.target import Target
 from tilelab.thread.nodes import Invoke
 from tilelab.views import source_view
 
 TOLERANCE = 2e-3  # of the norm; half-precision results of float32 sums reach about 2e-4
-SIZES = {True: 4096, False: 256}  # with a GPU, on the simulator
+SIZES = {"cuda": 4096, "cpu": 256}  # where the check runs -> size of its matrices
 
 COUNTED = {
     "TMA loads": ("tma_load",),
@@ -90,26 +91,36 @@ def facts(kernel: JITKernel) -> Facts:
     )
 
 
-def operands(size: int) -> tuple[Any, Any, Any]:
-    """Two random matrices on the GPU (or the CPU), and their product in float32."""
+def place(target: Target) -> str:
+    """Where kernels of `target` can run here: "cuda" on a GPU that has all its features, else
+    "cpu", the simulator."""
+    if driver.find() is None:
+        return "cpu"
     import torch
 
-    on = "cuda" if driver.find() is not None and torch.cuda.is_available() else "cpu"
+    able = target.features <= driver.device_info().target.features
+    return "cuda" if able and torch.cuda.is_available() else "cpu"
+
+
+def operands(size: int, on: str) -> tuple[Any, Any, Any]:
+    """Two random matrices on the GPU or the CPU, and their product in float32."""
+    import torch
+
     made = torch.Generator().manual_seed(7)
     a, b = (torch.randn(size, size, generator=made).half().to(on) for _ in range(2))
     return a, b, a.float() @ b.float()
 
 
-def check(kernel: JITKernel, size: int) -> Outcome:
+def check(kernel: JITKernel, size: int, on: str) -> Outcome:
     """Run the kernel on random matrices, compare with torch, and take its time."""
     import torch
 
-    a, b, expected = operands(size)
+    a, b, expected = operands(size, on)
     started = time.perf_counter()
     found = kernel(a, b).float()
     seconds = time.perf_counter() - started
     error = float((found - expected).norm() / expected.norm())
-    if not a.is_cuda:
+    if on == "cpu":
         return Outcome(size, error, None, "simulator", seconds)
     measured = float(do_bench(lambda: kernel(a, b)))
     return Outcome(size, error, measured, torch.cuda.get_device_name(a.device), seconds)

@@ -8,10 +8,9 @@ from typing import Any
 
 from tilelab.commands.progress import progress
 from tilelab.demo.kernels import gemm
-from tilelab.demo.measure import COUNTED, SIZES, Facts, Outcome, check, facts
+from tilelab.demo.measure import COUNTED, SIZES, Facts, Outcome, check, facts, place
 from tilelab.demo.page import Section, page
 from tilelab.kernel import JITKernel
-from tilelab.runtime import driver
 from tilelab.target import TARGETS, Target
 from tilelab.views import show, source_view
 from tilelab.views.table import bytes_text, table
@@ -43,7 +42,6 @@ def _kernel(size: int, target: Target) -> JITKernel:
 
 def demo(output: Path, size: int | None = None) -> Demo:
     """Run everything; the page goes to `output`."""
-    size = size or SIZES[driver.find() is not None]
     columns: list[Column] = []
     sections: list[Section] = []
     # The newest target comes first: it is the one the story is about.
@@ -54,8 +52,10 @@ def demo(output: Path, size: int | None = None) -> Demo:
         with progress(f"drawing it for {name}"):
             report = show(drawn)
             sections.append(Section(name, report, source_view(drawn.source, drawn.prim_func.loc)))
-        with progress(f"running {size} x {size} x {size} for {name}"):
-            outcome = check(_kernel(size, target), size)
+        on = place(target)
+        n = size or SIZES[on]
+        with progress(f"running {n} x {n} x {n} for {name}"):
+            outcome = check(_kernel(n, target), n, on)
         columns.append(Column(target, known, outcome))
     head, rows = ["", *(c.target.name for c in columns)], _rows(columns)
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The rules of the IR as code; the pass runner checks them after every pass.
 
-Three tables say what holds, and higher ranks extend them: BINDERS (what a node brings into scope
-for what is under it), NODE_RULES (what one node must be like) and CHECKERS (what a fact that some
+Four tables say what holds, and higher ranks extend them: BINDERS (what a node brings into scope
+for what is under it), DECLARES (what a statement brings into scope for those after it), NODE_RULES (what one node must be like) and CHECKERS (what a fact that some
 pass made promises about the whole tree).
 """
 
@@ -111,11 +111,12 @@ class _Scopes:
     def _seq(self, node: Seq, env: _Env, loc: Loc | None) -> Found:
         inside = env.inner()
         for stmt in node.body:
-            binds = _DECLARES.get(type(stmt))
-            if binds is None:
+            binds = DECLARES.get(type(stmt))
+            declared = None if binds is None else binds(stmt)
+            if declared is None:
                 yield from self.visit(stmt, inside, loc)
                 continue
-            new, uses = binds(stmt)
+            new, uses = declared
             for use in uses:
                 yield from self.visit(use, inside, _loc(stmt) or loc)
             yield from self._twice(stmt, [new], inside, loc)
@@ -152,10 +153,11 @@ def _rules(node: Node) -> Iterator[str]:
             yield from rule(node)
 
 
-_DECLARES: dict[type[Node], Callable[[Any], tuple[Node, tuple[Node, ...]]]] = {
+DECLARES: dict[type[Node], Callable[[Any], tuple[Node, tuple[Node, ...]] | None]] = {
     Let: lambda s: (s.var, (s.value,)),
     Alloc: lambda s: (s.buffer, ()),
 }
+"""What a statement defines for those after it, and what it uses; None when it defines nothing."""
 
 
 def _function(f: Function) -> Iterable[Node]:

@@ -95,17 +95,16 @@ class Pending:
         self.written.update(other.written)
         self.read.update(other.read)
 
-    def conflict(self, accesses: list[tuple[Buffer, str]]) -> tuple[str, bool] | None:
-        """Why `accesses` must wait, and whether an async reader is involved; None if not."""
+    def conflict(self, accesses: list[tuple[Buffer, str]]) -> str | None:
+        """Why `accesses` must wait; None when they need not."""
         for buffer, mode in accesses:
             name = buffer.root.name
             if mode != WRITE and id(buffer) in self.written:
-                needs_fence = any(b is buffer and m == ASYNC_READ for b, m in accesses)
-                return f"{name} was written by other threads", needs_fence
+                return f"{name} was written by other threads"
             if mode == WRITE and id(buffer) in self.read:
-                return f"{name} is still being read by other threads", False
+                return f"{name} is still being read by other threads"
             if mode == WRITE and id(buffer) in self.written:
-                return f"{name} is written by other threads too", False
+                return f"{name} is written by other threads too"
         return None
 
 
@@ -124,6 +123,8 @@ class Syncer:
     def __init__(self, kernel: ThreadKernel, ctx: PassContext) -> None:
         self.kernel, self.ctx = kernel, ctx
         self.exempt = ring_buffers(kernel)
+        accesses = shared_accesses(kernel.body)
+        self.read_by_async_proxy = {id(b) for b, mode in accesses if mode == ASYNC_READ}
         self.role: tuple[int, int] | None = None
 
     def run(self) -> ThreadKernel:
@@ -145,8 +146,9 @@ class Syncer:
         if rule is not None and (not isinstance(s, For) or s.kind is LoopKind.SERIAL):
             return rule(self, s, state)
         if isinstance(s, Invoke) and s.intrinsic in (SYNCTHREADS, NAMED_BARRIER_SYNC):
+            fence = self._fence(state, s)
             state.clear()
-            return [s]
+            return [*fence, s]
         accesses = self.accesses(s)
         out = self._barrier_for(accesses, state, s)
         state.add(accesses)
@@ -155,16 +157,12 @@ class Syncer:
     def _barrier_for(
         self, accesses: list[tuple[Buffer, str]], state: Pending, s: Stmt
     ) -> list[Stmt]:
-        found = state.conflict(accesses)
-        if found is None:
+        reason = state.conflict(accesses)
+        if reason is None:
             return []
-        reason, fence = found
+        out = self._fence(state, s)
         state.clear()
         self.ctx.note(f"barrier: {reason}", s)
-        out: list[Stmt] = []
-        if fence:
-            why = "make ordinary writes visible to the tensor cores"
-            out.append(Invoke(FENCE_PROXY_ASYNC, (), why, loc=s.loc))
         if self.role is None:
             out.append(Invoke(SYNCTHREADS, (), reason, loc=s.loc))
         else:
@@ -172,6 +170,14 @@ class Syncer:
             operands = (as_expr(number), as_expr(count))
             out.append(Invoke(NAMED_BARRIER_SYNC, operands, reason, loc=s.loc))
         return out
+
+    def _fence(self, state: Pending, s: Stmt) -> list[Stmt]:
+        """Before a barrier: each writer of a tile that wgmma or TMA will read fences its writes,
+        whichever barrier comes between them and the reader."""
+        if not self.read_by_async_proxy.intersection(state.written):
+            return []
+        why = "make ordinary writes visible to the tensor cores"
+        return [Invoke(FENCE_PROXY_ASYNC, (), why, loc=s.loc)]
 
     def nested(self, s: Seq, state: Pending) -> list[Stmt]:
         """What one op became: a barrier that it needs goes before the whole of it."""

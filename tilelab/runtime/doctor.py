@@ -20,7 +20,7 @@ _OLDEST_PYTHON, _OLDEST_DRIVER, _CUDA_MAJOR = (3, 11), 580, 13
 
 @dataclass(frozen=True)
 class Check:
-    """One thing looked at. `ok` is None when it is missing and not needed for what works."""
+    """One thing looked at: whether it is as needed, what was found, what to do if it is not."""
 
     name: str
     ok: bool

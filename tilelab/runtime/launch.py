@@ -238,9 +238,7 @@ class _Plan:
         """Launches with workspaces made anew; the allocator keeps their memory until the stream
         has passed the launch."""
         shapes = [(b, shape(*self._numbers)) for b, shape in record.loaded.workspaces]
-        spaces = [
-            self._empty(shape, row_major(shape), torch_dtype(b.dtype)) for b, shape in shapes
-        ]
+        spaces = [self._empty(shape, row_major(shape), torch_dtype(b.dtype)) for b, shape in shapes]
         key = tuple(t.data_ptr() for t in spaces)
         packed = record.with_space.get(key)
         if packed is None:

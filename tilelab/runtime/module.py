@@ -125,9 +125,7 @@ class LoadedKernel:
     def _pointer(buffer: Buffer, places: Places) -> bytes:
         return places[buffer.root.name].pointer.to_bytes(8, "little")
 
-    def _map(
-        self, driver: Driver, spec: TensorMap, place: Place
-    ) -> tuple[tensor_map.Encoded, Any]:
+    def _map(self, driver: Driver, spec: TensorMap, place: Place) -> tuple[tensor_map.Encoded, Any]:
         """A descriptor, and memory that it needs alive."""
         if 0 not in place.shape:
             numbers = tensor_map.geometry(spec, place.pointer, place.shape, place.strides)
@@ -142,17 +140,13 @@ class LoadedKernel:
 class LoadedVariant:
     """A variant on one device: module, kernels, and the workspaces of a call."""
 
-    def __init__(
-        self, driver: Driver, device: int, variant: Variant, signature: Signature
-    ) -> None:
+    def __init__(self, driver: Driver, device: int, variant: Variant, signature: Signature) -> None:
         self.variant = variant
         self.driver = driver
         program = variant.program
         self._module = driver.load(variant.cubin.image, device)
         self.kernels = tuple(
-            LoadedKernel(
-                k, driver.function(self._module, name, k.dynamic_bytes), signature, device
-            )
+            LoadedKernel(k, driver.function(self._module, name, k.dynamic_bytes), signature, device)
             for k, name in zip(program.kernels, variant.kernel_names, strict=True)
         )
         self.workspaces = tuple(

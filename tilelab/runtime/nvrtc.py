@@ -170,9 +170,7 @@ def _include_options(source: str) -> list[str]:
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _FUNCTION = re.compile(r"Function properties for '?([^'\s]+)'?")
-_FRAME = re.compile(
-    r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
-)
+_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _REMARK = re.compile(r"\(C(\d{4})\)\s*(.*)")
@@ -217,9 +215,7 @@ def parse_warnings(log: str, resources: dict[str, Resources]) -> tuple[CompilerW
     return tuple(dict.fromkeys(found))
 
 
-def _failure(
-    log: str, source: str, arch: str, name: str, locate: Locate | None
-) -> TileError:
+def _failure(log: str, source: str, arch: str, name: str, locate: Locate | None) -> TileError:
     """The first error of the log as a TileError: the line of CUDA text, and of Python."""
     if "invalid value for --gpu-architecture" in log:
         return TileValueError(

@@ -53,9 +53,7 @@ def disassemble(cubin: bytes) -> str:
 
 
 _SECTION = re.compile(r"^\s*//-+ \.text\.(\S+)|^\s*\.section\s+\.text\.([^,\s]+)")
-_LINE = re.compile(
-    r"/\*([0-9a-f]{4,})\*/\s+(@!?U?P[0-9T]+\s+)?([A-Z][A-Z0-9_.a-z]*)\s*([^;]*);"
-)
+_LINE = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(@!?U?P[0-9T]+\s+)?([A-Z][A-Z0-9_.a-z]*)\s*([^;]*);")
 
 
 def instructions(sass: str) -> Iterator[Instruction]:

@@ -47,9 +47,7 @@ def _program_for(signature: Signature, builds: Builds, values: Sequence[Any]) ->
     out: where a CPU tensor starts says nothing about its copy on a GPU."""
     program = builds.build(aligned=True).lowered.program
     pairs = zip(signature.params, values, strict=True)
-    rows = {
-        p.name: replace(facts_of(v), pointer=0) for p, v in pairs if isinstance(p, TensorParam)
-    }
+    rows = {p.name: replace(facts_of(v), pointer=0) for p, v in pairs if isinstance(p, TensorParam)}
     if misaligned(program.aligned, rows) is None:
         return program
     return builds.build(aligned=False).lowered.program

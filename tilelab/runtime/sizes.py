@@ -78,9 +78,7 @@ class SizeSolver:
         text = python_text(e, names)
         return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
-    def solve(
-        self, facts: Sequence[TensorFacts | None], values: Sequence[Any]
-    ) -> tuple[int, ...]:
+    def solve(self, facts: Sequence[TensorFacts | None], values: Sequence[Any]) -> tuple[int, ...]:
         """The value of every size. TileValueError (TL1616) when tensors disagree on one."""
         scalars = [values[i] for i, p in enumerate(self._params) if isinstance(p, ScalarParam)]
         found: list[int] = [0] * len(self._sizes)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from tilelab.errors import TileNotSupported, TileValueError
 from tilelab.runtime.driver import Driver
@@ -141,8 +140,3 @@ def encode(driver: Driver, spec: TensorMap, numbers: Geometry) -> Encoded:
     if status:
         raise driver.failure(status, f"making the TMA descriptor of {spec.tensor.root.name}")
     return encoded
-
-
-def box_bytes(spec: TensorMap) -> int:
-    """Bytes that one transfer of the whole box moves."""
-    return prod(spec.box) * spec.tensor.dtype.bytes

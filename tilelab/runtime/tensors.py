@@ -26,10 +26,6 @@ class TensorFacts:
     device: str
     pointer: int
 
-    @property
-    def is_cuda(self) -> bool:
-        return self.device.startswith("cuda")
-
 
 def is_tensor(value: object) -> bool:
     """Whether `value` is a torch tensor or a numpy array."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,14 @@ def _run_copy(s: Strand, stmt: VectorCopy, frame: Frame) -> None:
 def _run_invoke(s: Strand, stmt: Invoke, frame: Frame) -> None:
     operands = [s.operand(o, frame) for o in stmt.operands]
     s.machine.frame = frame
-    stmt.intrinsic.meaning(s.machine, *operands)
+    value = stmt.intrinsic.meaning(s.machine, *operands)
+    bind_result(stmt, value, frame)
+
+
+def bind_result(stmt: Invoke, value: Any, frame: Frame) -> None:
+    """Bind the value that an instruction gave to its variable."""
+    if stmt.result is not None:
+        frame.env.set(stmt.result, convert(value, stmt.result.dtype))
 
 
 def _run_if(s: Strand, stmt: If, frame: Frame) -> None:

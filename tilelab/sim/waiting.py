@@ -8,7 +8,14 @@ from typing import Any
 from tilelab.ir import For, If, Node, Seq, Stmt, While
 from tilelab.sim.code import Driver
 from tilelab.sim.frame import Frame
-from tilelab.sim.statements import LoopExit, iterations, leaves, sides, while_true
+from tilelab.sim.statements import (
+    LoopExit,
+    bind_result,
+    iterations,
+    leaves,
+    sides,
+    while_true,
+)
 from tilelab.sim.strand import Strand
 from tilelab.sim.waits import JoinWait
 from tilelab.thread import Invoke, WarpRoles
@@ -25,7 +32,8 @@ def _drive_seq(s: Strand, stmt: Seq, frame: Frame) -> Iterator[Any]:
 def _drive_invoke(s: Strand, stmt: Invoke, frame: Frame) -> Iterator[Any]:
     operands = [s.operand(o, frame) for o in stmt.operands]
     s.machine.frame = frame
-    yield from stmt.intrinsic.meaning(s.machine, *operands) or ()
+    value = yield from stmt.intrinsic.meaning(s.machine, *operands) or ()
+    bind_result(stmt, value, frame)
 
 
 def _drive_for(s: Strand, stmt: For, frame: Frame) -> Iterator[Any]:

@@ -22,7 +22,9 @@ WarpScope = Literal["thread", "warp", "warpgroup", "block"]
 Cost = Literal[
     "free", "alu", "special", "global", "shared", "async", "mma", "wgmma", "sync", "wait", "atomic"
 ]
-Meaning = Callable[..., "Iterator[Any] | None"]
+Meaning = Callable[..., Any]
+"""Called with the machine and the operands: gives the instruction's value (None: it has none), or
+a generator that waits and returns it."""
 
 
 class Machine(Protocol):

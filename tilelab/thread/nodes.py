@@ -68,12 +68,15 @@ Operand = Expr | Ref | SharedDescriptor | TensorMap
 class Invoke(Stmt):
     """One instruction (or helper) applied to operands, in the order of `intrinsic.operands`.
 
-    `reason` says why a synchronisation stands here; pictures and errors quote it.
+    `reason` says why a synchronisation stands here; pictures and errors quote it. `result` is
+    bound once, like a Let, to the value that the instruction gives: it is valid to the end of the
+    enclosing Seq.
     """
 
     intrinsic: Intrinsic
     operands: tuple[Operand, ...]
     reason: str = ""
+    result: Var | None = None
 
 
 @dataclass(frozen=True, eq=False)

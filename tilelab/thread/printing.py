@@ -43,7 +43,8 @@ def _invoke(stmt: Invoke, p: Printer) -> None:
     values = [p.text(o) for o in stmt.operands]
     pairs = [f"{n}={v}" for n, v in zip(names, values, strict=False)] + values[len(names) :]
     reason = f"  # {stmt.reason}" if stmt.reason else ""
-    p.line(f"{stmt.intrinsic.name}({', '.join(pairs)}){reason}", stmt)
+    binds = "" if stmt.result is None else f"{declared(stmt.result, p)} = "
+    p.line(f"{binds}{stmt.intrinsic.name}({', '.join(pairs)}){reason}", stmt)
 
 
 def _vector_copy(stmt: VectorCopy, p: Printer) -> None:

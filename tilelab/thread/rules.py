@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tilelab.ir import Node, ScalarParam, Scope
-from tilelab.ir.verify import BINDERS, NODE_RULES
+from tilelab.ir.verify import BINDERS, DECLARES, NODE_RULES
 from tilelab.thread.nodes import (
     Invoke,
     Program,
@@ -89,4 +89,5 @@ _BOUND: dict[type[Node], Callable[[Any], Iterable[Node]]] = {
     ThreadKernel: _kernel, Program: _program,
 }  # fmt: skip
 NODE_RULES.update(_RULES)
+DECLARES[Invoke] = lambda s: None if s.result is None else (s.result, s.operands)
 BINDERS.update(_BOUND)

@@ -117,8 +117,9 @@ def _pipelines(kernel: Compiled) -> list[View]:
 
 def _memory(kernel: Compiled) -> list[View]:
     views: list[View] = []
-    for part in kernel.program.kernels:
-        used = kernel.resources.get(part.name)
+    # The CUDA function of a kernel may have another name: C++ does not allow all of them.
+    for part, name in zip(kernel.program.kernels, kernel.source.kernel_names, strict=True):
+        used = kernel.resources.get(name)
         views.append(
             memory_view(
                 part,

@@ -189,16 +189,15 @@ def _sizes(region: Region) -> tuple[int, int]:
 def plan_of(op: Gemm, ctx: LayoutContext) -> GemmPlan:
     """Which instruction and warp grid this gemm takes on the context's target and threads."""
     use_wgmma = ctx.target.has(Feature.WGMMA) and not ctx.option("tl.disable_wgmma", False)
-    if op.b.buffer.scope is Scope.FRAGMENT or (
-        op.a.buffer.scope is Scope.FRAGMENT and op.transpose_a
-    ):
+    a_in_registers = op.a.buffer.scope is Scope.FRAGMENT
+    if op.b.buffer.scope is Scope.FRAGMENT or (a_in_registers and op.transpose_a):
         use_wgmma = False  # B comes from shared memory, and A from registers is never transposed
     for region in (op.a, op.b):  # a descriptor without swizzle wants another arrangement
         if region.buffer.scope is Scope.SHARED:
             width = best_swizzle(region.buffer.static_shape[-1], region.dtype.bits)
             use_wgmma = use_wgmma and width is not None
     policy = op.policy
-    if policy is GemmWarpPolicy.AUTO and op.a.buffer.scope is Scope.FRAGMENT:
+    if policy is GemmWarpPolicy.AUTO and a_in_registers:
         policy = GemmWarpPolicy.FullRow  # each warp then holds the rows of A that it multiplies
     return plan_gemm(op.extents, ctx.num_threads, policy, op.a.dtype, use_wgmma, op.loc, op.label())
 
