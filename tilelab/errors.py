@@ -142,6 +142,10 @@ class SharedMemoryOverflow(TileValueError):
     default_code = "TL1801"
 
 
+class TileWarning(UserWarning):
+    """Something of the user's program works, but perhaps not as meant; says what to write."""
+
+
 class TileInternalError(TileError, RuntimeError):
     """tilelab broke one of its own rules; the message asks for a report."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tilelab.dtypes import DType
@@ -176,6 +176,7 @@ class Region(Node):
     starts: tuple[Expr, ...]
     extents: tuple[Expr | int, ...]
     tile_axes: tuple[int, ...]
+    note: str = field(default="", compare=False)  # how it was read, where that may surprise
 
     @property
     def tile_shape(self) -> tuple[Expr | int, ...]:

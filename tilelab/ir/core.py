@@ -28,7 +28,7 @@ def child_fields(kind: type[Node]) -> tuple[str, ...]:
     """Names of the fields of a node class that may hold nodes or tuples of nodes."""
     if kind.is_leaf:
         return ()
-    skipped = {"loc", "dtype", "name", "reason"}
+    skipped = {"loc", "dtype", "name", "reason", "note"}
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     return tuple(f.name for f in fields if f.name not in skipped and f.init)
 

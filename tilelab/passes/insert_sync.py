@@ -43,6 +43,7 @@ from tilelab.thread.nodes import (
 )
 
 READ, WRITE, ASYNC_READ = "read", "written", "read by the tensor cores"
+ATOMIC = "updated by atomics"  # these need no order among themselves
 _ROLE_MODES = {"reads": (READ,), "writes": (WRITE,), "updates": (READ, WRITE)}
 
 
@@ -61,7 +62,8 @@ def _invoke(n: Invoke) -> Iterator[tuple[Buffer, str]]:
         if isinstance(operand, SharedDescriptor):
             yield operand.ref.buffer, ASYNC_READ
         elif isinstance(operand, Ref):
-            for mode in _ROLE_MODES.get(param.role, ()):
+            modes = _ROLE_MODES.get(param.role, ())
+            for mode in (ATOMIC,) if modes and n.intrinsic.cost == "atomic" else modes:
                 yield operand.buffer, mode
 
 
@@ -79,21 +81,25 @@ class Pending:
 
     written: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
     read: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
+    atomic: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
 
     def copy(self) -> Pending:
-        return Pending(dict(self.written), dict(self.read))
+        return Pending(dict(self.written), dict(self.read), dict(self.atomic))
 
     def clear(self) -> None:
         self.written.clear()
         self.read.clear()
+        self.atomic.clear()
 
     def add(self, accesses: list[tuple[Buffer, str]]) -> None:
+        kinds = {WRITE: self.written, ATOMIC: self.atomic}
         for buffer, mode in accesses:
-            (self.written if mode == WRITE else self.read)[id(buffer)] = buffer
+            kinds.get(mode, self.read)[id(buffer)] = buffer
 
     def merge(self, other: Pending) -> None:
         self.written.update(other.written)
         self.read.update(other.read)
+        self.atomic.update(other.atomic)
 
     def conflict(self, accesses: list[tuple[Buffer, str]]) -> str | None:
         """Why `accesses` must wait; None when they need not."""
@@ -101,7 +107,9 @@ class Pending:
             name = buffer.root.name
             if mode != WRITE and id(buffer) in self.written:
                 return f"{name} was written by other threads"
-            if mode == WRITE and id(buffer) in self.read:
+            if mode != ATOMIC and id(buffer) in self.atomic:
+                return f"{name} was updated by other threads' atomics"
+            if mode in (WRITE, ATOMIC) and id(buffer) in self.read:
                 return f"{name} is still being read by other threads"
             if mode == WRITE and id(buffer) in self.written:
                 return f"{name} is written by other threads too"

@@ -213,6 +213,9 @@ class Lowering:
     def store(self, s: Store) -> list[Stmt]:
         return [self.scalar.store(s)]
 
+    def invoke(self, s: Invoke) -> list[Stmt]:
+        return [self.scalar.invoke(s)]
+
     def same(self, s: Stmt) -> list[Stmt]:
         return [s]
 
@@ -227,6 +230,6 @@ class Lowering:
 _RULES: dict[type[Stmt], Callable[[Lowering, Any], list[Stmt]]] = {
     Seq: Lowering.nested, For: Lowering.loop, If: Lowering.branch, While: Lowering.while_loop,
     Let: Lowering.let, Store: Lowering.store, ParallelFor: Lowering.parallel,
-    Alloc: Lowering.alloc, Invoke: Lowering.same, Break: Lowering.same, Continue: Lowering.same,
+    Alloc: Lowering.alloc, Invoke: Lowering.invoke, Break: Lowering.same, Continue: Lowering.same,
     WarpRoles: Lowering.roles,
 }  # fmt: skip

@@ -8,6 +8,9 @@ from typing import Any
 
 from tilelab.errors import TileNotSupported
 from tilelab.ir import (
+    Alloc,
+    Break,
+    Continue,
     Expr,
     For,
     If,
@@ -21,6 +24,7 @@ from tilelab.ir import (
     Stmt,
     Store,
     Var,
+    While,
     as_expr,
     binary,
     children,
@@ -30,6 +34,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
 from tilelab.passes.infer_layouts import SPREAD
+from tilelab.thread.nodes import Invoke, Operand, Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import both, guarded, loop
 
@@ -180,6 +185,49 @@ class Elements:
             ok = both(ok, binary("==", self.ctx.tid // stride % extent, 0))
         return ok
 
+    def invoke(self, s: Invoke) -> Stmt:
+        """An instruction with operands lowered; one whose place lies outside of a tensor is
+        skipped, unless its value is wanted."""
+        done = replace(s, operands=tuple(self.operand(o) for o in s.operands))
+        refs = [o for o in done.operands if isinstance(o, Ref)]
+        roles = {p.role for p in s.intrinsic.operands}
+        in_memory = any(r.buffer.scope in (Scope.GLOBAL, Scope.SHARED) for r in refs)
+        ok = self._first_replica() if in_memory and roles & {"writes", "updates"} else None
+        if s.result is not None:
+            if ok is not None:
+                raise TileNotSupported(
+                    f"the value of {s.intrinsic.name} is used in a T.Parallel loop whose points "
+                    "several threads hold",
+                    code="TL1751", loc=s.loc,
+                    hint="use a loop over at least as many points as threads, or one thread",
+                )  # fmt: skip
+            return done
+        for r in refs:
+            if r.buffer.scope is Scope.GLOBAL:
+                ok = both(ok, self.ctx.indices_in_bounds(r.buffer, r.indices))
+        return guarded(ok, [done], s.loc)
+
+    def operand(self, operand: Operand) -> Operand:
+        """An instruction's operand: a value, or a place."""
+        if isinstance(operand, Ref):
+            buffer = operand.buffer
+            if buffer.scope is Scope.FRAGMENT:
+                register = self._register_of(Load(buffer, operand.indices))
+                return Ref(self.ctx.placed(buffer), (register,), operand.count)
+            indices = tuple(self.value(i) for i in operand.indices)
+            return Ref(self.ctx.placed(buffer), indices, operand.count)
+        return self.value(operand) if isinstance(operand, Expr) else operand
+
+    def alloc(self, s: Alloc) -> Stmt:
+        self.ctx.placed(s.buffer)
+        return Seq((), loc=s.loc)
+
+    def same(self, s: Stmt) -> Stmt:
+        return s
+
+    def while_loop(self, s: While) -> Stmt:
+        return replace(s, cond=self.value(s.cond), body=self.seq(s.body))
+
     def seq(self, s: Seq) -> Seq:
         return replace(s, body=tuple(self.statement(x) for x in s.body))
 
@@ -204,7 +252,8 @@ def _has_thread_digits(layout: Fragment) -> bool:
 
 _RULES: dict[type[Stmt], Any] = {
     Store: Elements.store, Seq: Elements.seq, If: Elements.branch, Let: Elements.let,
-    For: Elements.inner_loop,
+    For: Elements.inner_loop, Invoke: Elements.invoke, Alloc: Elements.alloc,
+    While: Elements.while_loop, Break: Elements.same, Continue: Elements.same,
 }  # fmt: skip
 
 

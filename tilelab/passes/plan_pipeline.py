@@ -33,6 +33,7 @@ from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import Mechanism, PipelinePlan, PlannedOp, RolePlan, VersionedBuffer
 from tilelab.target import Feature
+from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import TileOp
 from tilelab.tile.ops.copy import Copy
@@ -61,6 +62,19 @@ def touches(node: Node) -> Iterator[Touch]:
         elif isinstance(n, Store):
             yield Touch(n.buffer, n, True)
             yield from (Touch(e.buffer, n, False) for e in walk(n) if isinstance(e, Load))
+        elif isinstance(n, Invoke):
+            yield from _touched_by(n)
+
+
+def _touched_by(n: Invoke) -> Iterator[Touch]:
+    for param, operand in zip(n.intrinsic.operands, n.operands, strict=True):
+        if isinstance(operand, Ref):
+            yield from (
+                Touch(operand.buffer, n, is_write)
+                for is_write, roles in ((False, ("reads", "updates")), (True, ("writes", "updates")))
+                if param.role in roles
+            )
+    yield from (Touch(e.buffer, n, False) for e in walk(n) if isinstance(e, Load))
 
 
 def plan_of_loop(loop: For) -> PipelinePlan | None:
@@ -134,6 +148,7 @@ class Candidate:
 
     def _index_problem(self, op: Copy) -> str:
         bound = [s.var for s in self.loop.body.body if isinstance(s, Let)]
+        bound += [s.result for s in self.loop.body.body if isinstance(s, Invoke) and s.result]
         for node in (n for start in op.src.starts for n in walk(start)):
             if isinstance(node, Load) and node.buffer.scope is not Scope.GLOBAL:
                 return f"its place depends on {node.buffer.name}, computed in the kernel"
@@ -180,6 +195,8 @@ def _may_specialise(
         return False, "the block's threads have more than one axis"
     if any(n is v for v in kernel.thread_vars for n in walk(kernel.body)):
         return False, "the program uses the thread index itself"
+    if any(isinstance(n, Invoke) and _joins_threads(n) for n in walk(kernel.body)):
+        return False, "the program synchronises or exchanges values between threads itself"
     wanted = [c for c in loops if c.stages >= 1 and c.producers]
     for candidate in wanted:
         if not any(s is candidate.loop for s in kernel.body.body):
@@ -188,6 +205,13 @@ def _may_specialise(
         if refusals:
             return False, refusals[0]
     return bool(wanted), "every producer copy is a TMA load"
+
+
+def _joins_threads(n: Invoke) -> bool:
+    """Whether an instruction of the program cannot be moved into one of two warp roles."""
+    record = n.intrinsic
+    barrier = any(p.role == "barrier" for p in record.operands)
+    return barrier or record.waits or record.group != "thread" or n.result is not None
 
 
 def _decide(c: Candidate, ctx: PassContext, specialise: bool, why: str) -> PipelinePlan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tilelab.ir import Binary, Call, For, LoopKind, Node, Store, While, walk
+from tilelab.ir import Binary, Call, For, LoopKind, Node, Scope, Store, While, walk
 from tilelab.ir.stmt import Break, Continue
 from tilelab.thread import Invoke, WarpRoles
 
@@ -51,7 +51,8 @@ class Code:
         """Whether a LANES loop holds something that cannot run as an array axis."""
         found = self._serial.get(loop)
         if found is None:
-            found = self._serial[loop] = any(_keeps_order(n) for n in walk(loop.body))
+            found = any(_keeps_order(n) or _reuses_register(n, loop) for n in walk(loop.body))
+            self._serial[loop] = found
         return found
 
 
@@ -62,6 +63,13 @@ def _may_wait(n: Node) -> bool:
 def _keeps_order(n: Node) -> bool:
     test = _ORDERED.get(type(n))
     return test is not None and test(n)
+
+
+def _reuses_register(n: Node, loop: For) -> bool:
+    """Whether iterations store to one register: each sees what the one before left there."""
+    if not isinstance(n, Store) or n.buffer.scope is not Scope.LOCAL:
+        return False
+    return not any(v is loop.var for i in n.indices for v in walk(i))
 
 
 def _always(n: Node) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from tilelab.errors import Loc, TileTypeError
 from tilelab.ir import Buffer, Expr, Load, Region, as_expr, const_int
 from tilelab.ir.builder import current, is_tracing
+from tilelab.tile.base_point import choose_axes
 
 Extent = Expr | int
 
@@ -60,11 +61,12 @@ def _base_point(load: Load, what: str, tile_shape: tuple[Extent, ...] | None) ->
             loc=here(),
             hint="give the tile and the tensor the same number of axes",
         )
-    axes = tuple(range(rank - tile_rank, rank))
+    chosen = choose_axes(load, shape, here())
+    axes = chosen.axes
     extents: list[Extent] = [1] * rank
     for axis, extent in zip(axes, shape, strict=True):
         extents[axis] = extent
-    return Region(load.buffer, load.indices, tuple(extents), axes)
+    return Region(load.buffer, load.indices, tuple(extents), axes, note=chosen.warning)
 
 
 def pair_regions(src: Any, dst: Any) -> tuple[Region, Region]:
