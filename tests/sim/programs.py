@@ -245,59 +245,57 @@ def _write_back(b: Block, acc: Buffer, C: Buffer, bm: int, bn: int) -> Stmt:
     return lanes(r, bm * bn // 128, b.store(C, (by * bm + row, bx * bn + col), load(acc, r)))
 
 
-def ampere_gemm(M: int, N: int, K: int, stages: int = 3, tile_size: int = 64) -> Program:
+def ampere_gemm(M: int, N: int, K: int, stages: int = 3) -> Program:
     """cp.async in stages, ldmatrix, mma.sync: 4 warps, each 16 rows of a 64x64 tile."""
-    t, bk = tile_size, 64
-    b = Block(128, (N // t, M // t))
+    b = Block(128, (N // 64, M // 64))
     A, B = b.tensor("A", (M, K), "float16"), b.tensor("B", (K, N), "float16")
     C = b.tensor("C", (M, N), "float32")
-    A_s = b.shared("A_shared", (stages, t, bk), layout=tile(t, bk, stages))
-    B_s = b.shared("B_shared", (stages, bk, t), layout=tile(bk, t, stages))
-    acc, a_l, b_l = (
-        b.local("C_local", 32),
-        b.local("A_local", 8, "float16"),
-        b.local("B_local", 32, "float16"),
-    )
-    steps = K // bk
-    first, ko, i, n, kk = Var("first"), Var("ko", lo=0, hi=steps - 1), Var("i"), Var("n"), Var("kk")
+    A_s = b.shared("A_shared", (stages, 64, 64), layout=tile(64, 64, stages))
+    B_s = b.shared("B_shared", (stages, 64, 64), layout=tile(64, 64, stages))
+    acc, steps = b.local("C_local", 32), K // 64
+    first, ko, r = Var("first"), Var("ko", lo=0, hi=steps - 1), Var("r", lo=0, hi=31)
     bx, by = b.block
     lane, warp = b.tx % 32, b.tx // 32
 
-    def fetch(step: Any) -> tuple[Stmt, ...]:
-        chunk = i * 128 + b.tx
-        row, col = chunk // 8, chunk % 8 * 8
-        return (
-            lanes(i, t * bk // 8 // 128,
-                  b.call(I.cp_async(16), ref(A_s, step % stages, row, col, count=8),
-                         ref(A, by * t + row, step * bk + col, count=8)),
-                  b.call(I.cp_async(16), ref(B_s, step % stages, row, col, count=8),
-                         ref(B, step * bk + row, bx * t + col, count=8))),
+    def fetch(step: Any) -> Stmt:
+        i = Var("i", lo=0, hi=3)
+        row, col = (i * 128 + b.tx) // 8, (i * 128 + b.tx) % 8 * 8
+        from_a = ref(A, by * 64 + row, step * 64 + col, count=8)
+        from_b = ref(B, step * 64 + row, bx * 64 + col, count=8)
+        return lanes(
+            i, 4,
+            b.call(I.cp_async(16), ref(A_s, step % stages, row, col, count=8), from_a),
+            b.call(I.cp_async(16), ref(B_s, step % stages, row, col, count=8), from_b),
         )  # fmt: skip
 
-    j = Var("j", lo=0, hi=3)
-    compute = loop(
-        kk, bk // 16,
-        b.call(I.ldmatrix(4, False), ref(a_l, 0, count=8),
-               ref(A_s, ko % stages, warp * 16 + lane % 16, kk * 16 + lane // 16 * 8)),
-        lanes(j, 4, b.call(I.ldmatrix(4, True), ref(b_l, j * 8, count=8),
-                           ref(B_s, ko % stages, kk * 16 + lane % 16, j * 16 + lane // 16 * 8))),
-        lanes(n, 8, b.call(I.mma_sync("f16"), ref(acc, n * 4, count=4), ref(a_l, 0, count=8),
-                           ref(b_l, n * 4, count=4))),
-    )  # fmt: skip
-    r = Var("r", lo=0, hi=31)
     row = warp * 16 + lane // 4 + r // 2 % 2 * 8
     col = r // 4 * 8 + lane % 4 * 2 + r % 2
     b.add(
         lanes(r, 32, b.store(acc, r, 0.0)),
-        loop(first, stages - 1, *fetch(first), b.call(I.CP_ASYNC_COMMIT)),
+        loop(first, stages - 1, fetch(first), b.call(I.CP_ASYNC_COMMIT)),
         loop(
             ko, steps,
             b.call(I.cp_async_wait(stages - 2)),
             b.call(I.SYNCTHREADS),
-            when(ko + (stages - 1) < steps, *fetch(ko + (stages - 1))),
+            when(ko + (stages - 1) < steps, fetch(ko + (stages - 1))),
             b.call(I.CP_ASYNC_COMMIT),
-            compute,
+            _multiply_tile(b, A_s, B_s, acc, ko % stages),
         ),
-        lanes(r, 32, b.store(C, (by * t + row, bx * t + col), load(acc, r))),
+        lanes(r, 32, b.store(C, (by * 64 + row, bx * 64 + col), load(acc, r))),
     )  # fmt: skip
     return b.program()
+
+
+def _multiply_tile(b: Block, A_s: Buffer, B_s: Buffer, acc: Buffer, slot: Expr) -> Stmt:
+    a, bb = b.local("A_local", 8, "float16"), b.local("B_local", 32, "float16")
+    kk, j, n = Var("kk", lo=0, hi=3), Var("j", lo=0, hi=3), Var("n", lo=0, hi=7)
+    lane, warp = b.tx % 32, b.tx // 32
+    a_row = ref(A_s, slot, warp * 16 + lane % 16, kk * 16 + lane // 16 * 8)
+    b_row = ref(B_s, slot, kk * 16 + lane % 16, j * 16 + lane // 16 * 8)
+    return loop(
+        kk, 4,
+        b.call(I.ldmatrix(4, False), ref(a, 0, count=8), a_row),
+        lanes(j, 4, b.call(I.ldmatrix(4, True), ref(bb, j * 8, count=8), b_row)),
+        lanes(n, 8, b.call(I.mma_sync("f16"), ref(acc, n * 4, count=4), ref(a, 0, count=8),
+                           ref(bb, n * 4, count=4))),
+    )  # fmt: skip

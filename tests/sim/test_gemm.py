@@ -8,9 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from tests.sim.programs import Block, ampere_gemm, hopper_gemm, load, loop, when
+from tests.sim.programs import Block, ampere_gemm, hopper_gemm, load, loop, ref, when
 from tilelab.ir import Var
 from tilelab.sim import simulate
+from tilelab.thread import intrinsics as I
 
 
 def gemm_arrays(M: int, N: int, K: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -115,3 +116,40 @@ def test_lanes_with_different_trip_counts():
     arrays = {"out": np.zeros(64, np.float32)}
     assert simulate(b.program(), arrays).ok
     np.testing.assert_array_equal(arrays["out"], np.arange(64) % 5)
+
+
+def test_warps_that_take_part_differ_between_blocks():
+    """Warp w of block k shuffles only when w <= k: no rectangle of blocks and lanes."""
+    b = Block(96, (3,))
+    out, v = b.tensor("out", (3, 96)), b.local("v", 1)
+    (bx,) = b.block
+    b.add(
+        b.store(v, 0, -1.0),
+        when(b.tx // 32 <= bx, b.call(I.SHFL_XOR, ref(v, 0), b.tx.astype("float32"), 1)),
+        b.store(out, (bx, b.tx), load(v, 0)),
+    )
+    arrays = {"out": np.zeros((3, 96), np.float32)}
+    report = simulate(b.program(), arrays)
+    assert report.ok, str(report)
+    tx, block = np.arange(96), np.arange(3)[:, None]
+    np.testing.assert_array_equal(arrays["out"], np.where(tx // 32 <= block, tx ^ 1, -1))
+
+
+def test_barriers_inside_a_branch_on_the_block():
+    """Both sides synchronise; blocks of one group take different sides."""
+    b = Block(64, (4,))
+    out, s = b.tensor("out", (4, 64)), b.shared("S", (64,), "float32")
+    (bx,) = b.block
+
+    def side(factor: float):
+        return (
+            b.store(s, b.tx, b.tx.astype("float32") * factor),
+            b.call(I.SYNCTHREADS),
+            b.store(out, (bx, b.tx), load(s, 63 - b.tx)),
+        )
+
+    b.add(when(bx % 2 == 0, *side(1.0), orelse=side(2.0)))
+    arrays = {"out": np.zeros((4, 64), np.float32)}
+    assert simulate(b.program(), arrays).ok
+    for block in range(4):
+        np.testing.assert_array_equal(arrays["out"][block], (63 - np.arange(64)) * (1 + block % 2))

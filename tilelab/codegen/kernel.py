@@ -27,6 +27,7 @@ def kernel(ctx: Context, name: str) -> None:
     with out.indented():
         _shared(ctx)
         _locals(ctx)
+        _views(ctx)
         _indices(ctx)
         statements(k.body, ctx)
     out.line("}")
@@ -81,23 +82,23 @@ def written_tensors(k: ThreadKernel) -> set[int]:
     for node in walk(k.body):
         rule = _WRITTEN.get(type(node))
         if rule is not None:
-            written.update(rule(node))
+            written.update(id(part) for buffer in rule(node) for part in (buffer, buffer.storage))
     return written
 
 
-def _written_by(stmt: Invoke) -> Iterator[int]:
+def _written_by(stmt: Invoke) -> Iterator[Buffer]:
     pairs = list(zip(stmt.intrinsic.operands, stmt.operands, strict=False))
     sends = any(p.role == "reads" for p, _ in pairs)  # with a map: shared memory to the tensor
     for param, value in pairs:
         if param.role in _WRITES and isinstance(value, Ref):
-            yield id(value.buffer)
+            yield value.buffer
         elif sends and isinstance(value, TensorMap):
-            yield id(value.tensor)
+            yield value.tensor
 
 
-_WRITTEN: dict[type[Node], Callable[[Any], Iterable[int]]] = {
-    Store: lambda s: (id(s.buffer),),
-    VectorCopy: lambda s: (id(s.dst.buffer),),
+_WRITTEN: dict[type[Node], Callable[[Any], Iterable[Buffer]]] = {
+    Store: lambda s: (s.buffer,),
+    VectorCopy: lambda s: (s.dst.buffer,),
     Invoke: _written_by,
 }
 
@@ -136,9 +137,26 @@ def _declare(buffer: Buffer, ctx: Context) -> tuple[str, str]:
 
 def _locals(ctx: Context) -> None:
     for buffer in ctx.kernel.locals:
+        if buffer.alias_of is not None:
+            _view(buffer, "", ctx)
+            continue
         name, kind = _declare(buffer, ctx)
         array = f"alignas(16) {kind} {name}[{buffer.static_shape[0]}];"
         ctx.out.line(f"{kind} {name};" if is_register(buffer) else array, buffer, buffer.loc)
+
+
+def _views(ctx: Context) -> None:
+    written = written_tensors(ctx.kernel)
+    for buffer in ctx.kernel.views:
+        _view(buffer, "" if id(buffer) in written else "const ", ctx)
+
+
+def _view(buffer: Buffer, const: str, ctx: Context) -> None:
+    """The bytes of another buffer under a name and an element type of their own."""
+    storage = ctx.name(buffer.storage)
+    name, kind = _declare(buffer, ctx)
+    text = f"{const}{kind}* {name} = reinterpret_cast<{const}{kind}*>({storage});"
+    ctx.out.line(text, buffer, buffer.loc)
 
 
 def _indices(ctx: Context) -> None:

@@ -7,12 +7,10 @@ from typing import Any
 
 from tilelab.errors import Loc, TileRuntimeError, TileValueError
 from tilelab.ir import (
-    Alloc,
     Buffer,
     For,
     Function,
     Kernel,
-    Let,
     Load,
     Node,
     ParallelFor,
@@ -24,16 +22,13 @@ from tilelab.ir import (
     Var,
     children,
 )
+from tilelab.ir.verify import DECLARES
 
 Known = dict[int, Node]
 _BINDS: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     For: lambda s: (s.var,),
     ParallelFor: lambda s: s.vars,
     Kernel: lambda s: (*s.block_vars, *s.thread_vars),
-}
-_DEFINES: dict[type[Node], Callable[[Any], Node]] = {
-    Let: lambda s: s.var,
-    Alloc: lambda s: s.buffer,
 }
 
 
@@ -68,17 +63,15 @@ def _visit(node: Node, known: Known, loc: Loc | None) -> None:
 def _visit_seq(block: Seq, known: Known, loc: Loc | None) -> None:
     inside = dict(known)
     for stmt in block.body:
-        define = _DEFINES.get(type(stmt))
-        if isinstance(stmt, Alloc):
-            inside[id(stmt.buffer)] = stmt.buffer
-            continue
-        if isinstance(stmt, Let):
-            _visit(stmt.value, inside, stmt.loc)
-        else:
+        declares = DECLARES.get(type(stmt))
+        found = None if declares is None else declares(stmt)
+        if found is None:
             _visit(stmt, inside, loc)
-        if define is not None:
-            thing = define(stmt)
-            inside[id(thing)] = thing
+            continue
+        new, uses = found
+        for use in uses:
+            _visit(use, inside, stmt.loc)
+        inside[id(new)] = new
 
 
 def _used(node: Node) -> Iterator[Node]:

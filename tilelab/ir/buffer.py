@@ -31,7 +31,8 @@ class Buffer(Node):
     `strides` (elements) are given for global tensors that are not row-major. `layout` is set by
     layout inference: a `layout.SharedLayout` for SHARED (logical indices -> element offset),
     a `layout.Fragment` for FRAGMENT; None means row-major. `origin` is the user's buffer that a
-    pass derived this one from (a versioned copy, the registers of a fragment).
+    pass derived this one from (a versioned copy, the registers of a fragment). `alias_of` is the
+    buffer whose bytes this one names under another shape or element type (T.reshape, T.view).
     """
 
     is_leaf: ClassVar[bool] = True
@@ -44,6 +45,7 @@ class Buffer(Node):
     layout: Any = None
     loc: Loc | None = None
     origin: Buffer | None = None
+    alias_of: Buffer | None = None
 
     def __getitem__(self, index: Any) -> Load | Region:
         """`A[i, j]`: one element; with a slice anywhere, a region (no steps)."""
@@ -78,6 +80,11 @@ class Buffer(Node):
     def root(self) -> Buffer:
         """The user's buffer that this one stands for."""
         return self.origin.root if self.origin is not None else self
+
+    @property
+    def storage(self) -> Buffer:
+        """The buffer whose bytes these are: itself, unless it is a view of another one."""
+        return self if self.alias_of is None else self.alias_of.storage
 
     def effective_strides(self) -> tuple[Expr | int, ...]:
         """Strides in elements, row-major unless given."""

@@ -37,7 +37,7 @@ from tilelab.ir.stmt import (
     TensorParam,
     While,
 )
-from tilelab.layout import Fragment, SharedLayout, TableFragment
+from tilelab.layout import Fragment, SharedLayout, TableFragment, ViewLayout
 
 INDENT = "  "
 
@@ -189,6 +189,8 @@ def describe(buffer: Buffer, p: Printer) -> str:
         parts.append(f"strides={_tuple(buffer.strides, p)}")
     if buffer.layout is not None:
         parts.append(f"layout={p.text(buffer.layout)}")
+    if buffer.alias_of is not None:
+        parts.append(f"view of {p.name(buffer.alias_of)}")
     return ", ".join(parts)
 
 
@@ -207,7 +209,7 @@ def _marked(value: object, content: bytes) -> str:
     return f"{value} #{hashlib.sha256(content).hexdigest()[:8]}"
 
 
-def _by_fields(layout: Fragment | SharedLayout, p: Printer) -> str:
+def _by_fields(layout: Fragment | SharedLayout | ViewLayout, p: Printer) -> str:
     return _marked(layout, repr(layout).encode())
 
 
@@ -225,6 +227,7 @@ TEXTS: dict[type, Callable[[Any, Printer], str]] = {
     enum.Enum: lambda e, p: str(e.value),
     Fragment: _by_fields,
     SharedLayout: _by_fields,
+    ViewLayout: _by_fields,
     TableFragment: _by_table,
 }
 """Values inside a line, by type."""

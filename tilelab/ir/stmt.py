@@ -41,6 +41,10 @@ class LoopKind(enum.Enum):
     PIPELINED = "pipelined"  # tile IR only
 
 
+OWN_ELEMENTS = "own_elements"
+"""Attribute of a serial loop: no thread touches an element that another thread touches in it."""
+
+
 @dataclass(frozen=True, eq=False)
 class For(Stmt):
     """`for var in range(start, start + extent * step, step)`; `extent` counts iterations."""

@@ -155,7 +155,7 @@ def _rules(node: Node) -> Iterator[str]:
 
 DECLARES: dict[type[Node], Callable[[Any], tuple[Node, tuple[Node, ...]] | None]] = {
     Let: lambda s: (s.var, (s.value,)),
-    Alloc: lambda s: (s.buffer, ()),
+    Alloc: lambda s: (s.buffer, () if s.buffer.alias_of is None else (s.buffer.alias_of,)),
 }
 """What a statement defines for those after it, and what it uses; None when it defines nothing."""
 

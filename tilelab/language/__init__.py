@@ -68,6 +68,7 @@ from tilelab.language.math import (
 )
 from tilelab.language.memory import alloc_fragment, alloc_local, alloc_shared, alloc_var
 from tilelab.language.tensor import Ref, StridedTensor, Tensor, empty
+from tilelab.language.views import reshape, view
 from tilelab.tile.ops import LANGUAGE as _OPS
 
 Buffer = Tensor
@@ -82,8 +83,8 @@ __all__ = [
     "get_lane_idx", "get_thread_binding", "get_thread_bindings", "get_thread_extent",
     "get_thread_extents", "get_warp_group_idx", "get_warp_idx", "grid", "if_then_else",
     "index_to_coordinates", "infinity", "likely", "macro", "max_value", "min_value", "popcount",
-    "prim_func", "round", "serial", "shift_left", "shift_right", "symbolic", "truncdiv",
-    "truncmod", "unroll", "use_swizzle", "vectorized",
+    "prim_func", "reshape", "round", "serial", "shift_left", "shift_right", "symbolic", "truncdiv",
+    "truncmod", "unroll", "use_swizzle", "vectorized", "view",
 ]  # fmt: skip
 # exp, max, float16, copy, ...: names that a table defines.
 globals().update(_FUNCTIONS)

@@ -10,6 +10,7 @@ from .probe import from_function
 from .shared import SharedLayout, best_swizzle, padded, row_major, swizzled
 from .swizzle import TMA_32B, TMA_64B, TMA_128B, TMA_SWIZZLES, Swizzle
 from .table import AnyFragment, TableFragment, equivalent, tables
+from .view import ViewLayout, reshaped
 
 blocked = Fragment.blocked
 
@@ -28,6 +29,7 @@ __all__ = [
     "SharedLayout",
     "Swizzle",
     "TableFragment",
+    "ViewLayout",
     "atoms",
     "banks",
     "best_swizzle",
@@ -35,6 +37,7 @@ __all__ = [
     "equivalent",
     "from_function",
     "padded",
+    "reshaped",
     "row_major",
     "swizzled",
     "tables",

@@ -27,6 +27,7 @@ from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.layout_solver import LayoutConflict, Solution, solve, unassigned
+from tilelab.passes.layout_views import Views
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import LayoutDecision
 from tilelab.passes.relayout import resolve
@@ -62,7 +63,7 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     lower = planning_context(ctx, threads)
     for _ in range(MAX_RELAYOUTS):
         try:
-            solution = solve(_facts(kernel, lower), threads)
+            solution = solve(_facts(kernel, lower), threads, Views.of(kernel))
         except LayoutConflict as conflict:
             step = resolve(kernel, conflict)
             ctx.note(step.note, conflict.statement, level="warning")
@@ -82,7 +83,8 @@ def _finish(kernel: Kernel, solution: Solution, threads: int, ctx: PassContext) 
     buffers = [n.buffer for n in walk(kernel) if isinstance(n, Alloc)]
     for buffer in unassigned(buffers, solution):
         spread = Fragment.blocked(buffer.static_shape, threads)
-        solution.buffers[id(buffer)] = (buffer, spread, "nothing constrains it: spread evenly")
+        if solution.layout(buffer) is None:  # else a view of it has been laid out by now
+            solution.put(buffer, spread, "nothing constrains it: spread evenly")
     return _apply(kernel, solution, ctx)
 
 
@@ -119,6 +121,7 @@ def _apply(kernel: Kernel, solution: Solution, ctx: PassContext) -> Kernel:
         placed[id(buffer)] = replace(buffer, layout=layout)
         ctx.trace.layouts.append(LayoutDecision(placed[id(buffer)], layout, reason))
         ctx.note(f"{buffer.name}: {layout}: {reason}", buffer)
+    _join_views(kernel, placed)
 
     def visit(n: Node) -> Node | None:
         if isinstance(n, Buffer):
@@ -129,6 +132,15 @@ def _apply(kernel: Kernel, solution: Solution, ctx: PassContext) -> Kernel:
     done = rewrite(kernel, visit)
     attrs = tuple((k, _map_buffers(v, placed)) for k, v in done.attrs)
     return replace(done, attrs=attrs)
+
+
+def _join_views(kernel: Kernel, placed: dict[int, Buffer]) -> None:
+    """Let views name the storage as it is after the pass."""
+    for group in Views.of(kernel).groups:
+        storage = placed.get(id(group[0].storage), group[0].storage)
+        for buffer in group:
+            if buffer.alias_of is not None:
+                placed[id(buffer)] = replace(placed.get(id(buffer), buffer), alias_of=storage)
 
 
 def _with_spread(node: Node, spread: Fragment, visit: object) -> Stmt:

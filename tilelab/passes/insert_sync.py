@@ -26,12 +26,14 @@ from tilelab.ir import (
     as_expr,
     walk,
 )
+from tilelab.ir.stmt import OWN_ELEMENTS
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC,
     NAMED_BARRIER_SYNC,
     SYNCTHREADS,
 )
+from tilelab.thread.intrinsics.exchange import BLOCK_BARRIERS
 from tilelab.thread.nodes import (
     Invoke,
     Program,
@@ -73,6 +75,9 @@ _ACCESS: dict[type[Node], Callable[[Any], Iterator[tuple[Buffer, str]]]] = {
     VectorCopy: lambda n: iter([(n.dst.buffer, WRITE), (n.src.buffer, READ)]),
     Invoke: _invoke,
 }
+
+
+_BARRIERS = frozenset({SYNCTHREADS, NAMED_BARRIER_SYNC}) | BLOCK_BARRIERS
 
 
 @dataclass
@@ -140,7 +145,9 @@ class Syncer:
         return self.kernel if body is self.kernel.body else replace(self.kernel, body=body)
 
     def accesses(self, node: Node) -> list[tuple[Buffer, str]]:
-        return [(b, m) for b, m in shared_accesses(node) if id(b) not in self.exempt]
+        """Accesses that barriers order; those to a view count for the storage."""
+        found = shared_accesses(node)
+        return [(b.storage, m) for b, m in found if id(b) not in self.exempt]
 
     def seq(self, s: Seq, state: Pending) -> Seq:
         out: list[Stmt] = []
@@ -151,9 +158,9 @@ class Syncer:
 
     def statement(self, s: Stmt, state: Pending) -> list[Stmt]:
         rule = _RULES.get(type(s))
-        if rule is not None and (not isinstance(s, For) or s.kind is LoopKind.SERIAL):
+        if rule is not None and (not isinstance(s, For) or _needs_looking_into(s)):
             return rule(self, s, state)
-        if isinstance(s, Invoke) and s.intrinsic in (SYNCTHREADS, NAMED_BARRIER_SYNC):
+        if isinstance(s, Invoke) and s.intrinsic in _BARRIERS:
             fence = self._fence(state, s)
             state.clear()
             return [*fence, s]
@@ -230,6 +237,11 @@ class Syncer:
         self.role = None
         same = all(a.body is b.body for a, b in zip(done, s.roles, strict=True))
         return [s if same else replace(s, roles=tuple(done))]
+
+
+def _needs_looking_into(loop: For) -> bool:
+    """Whether barriers may be needed inside a loop."""
+    return loop.kind is LoopKind.SERIAL and all(key != OWN_ELEMENTS for key, _ in loop.attrs)
 
 
 class _Quiet:

@@ -13,6 +13,7 @@ from typing import Any
 from tilelab.ir import Buffer, Scope, Stmt
 from tilelab.layout import Fragment
 from tilelab.passes.layout_derive import axes_of, derived, same, serves, spread_from
+from tilelab.passes.layout_views import Views
 from tilelab.tile.op import Access, Fact, Fixed, Loop, Prefer
 
 
@@ -22,6 +23,13 @@ class Solution:
 
     buffers: dict[int, tuple[Buffer, Any, str]] = field(default_factory=dict[Any, Any])
     loops: dict[int, Fragment] = field(default_factory=dict[int, Fragment])
+    views: Views = field(default_factory=lambda: Views(()))
+
+    def put(self, buffer: Buffer, layout: Any, reason: str) -> None:
+        """Decide the layout of a buffer, and with it those of the fragments that view it."""
+        entry = (buffer, layout, reason)
+        for known in (entry, *self.views.follow(entry)):
+            self.buffers[id(known[0])] = known
 
     def layout(self, buffer: Buffer) -> Any:
         """The layout decided for a buffer, None when there is none yet."""
@@ -37,12 +45,12 @@ class LayoutConflict(Exception):
         self.statement, self.buffer, self.reason = statement, buffer, reason
 
 
-def solve(facts: Sequence[Fact], num_threads: int) -> Solution:
+def solve(facts: Sequence[Fact], num_threads: int, views: Views) -> Solution:
     """A layout for every buffer in `facts` and a spread for every loop.
 
     Raises LayoutConflict at the first use that cannot be served.
     """
-    solution = Solution()
+    solution = Solution(views=views)
     for fact in facts:
         if isinstance(fact, Fixed):
             _assign(solution, fact.buffer, fact.layout, fact.why, fact.key)
@@ -52,14 +60,15 @@ def solve(facts: Sequence[Fact], num_threads: int) -> Solution:
     prefer = [f for f in facts if isinstance(f, Prefer)]
     for fact in sorted(prefer, key=lambda f: -f.weight):
         if solution.layout(fact.buffer) is None:
-            solution.buffers[id(fact.buffer)] = (fact.buffer, fact.layout, fact.why)
+            solution.put(fact.buffer, fact.layout, fact.why)
+    views.settle_shared(solution.buffers, {id(f.buffer) for f in facts if isinstance(f, Fixed)})
     return solution
 
 
 def _assign(solution: Solution, buffer: Buffer, layout: Any, why: str, key: Stmt) -> None:
     known = solution.buffers.get(id(buffer))
     if known is None:
-        solution.buffers[id(buffer)] = (buffer, layout, why)
+        solution.put(buffer, layout, why)
         return
     if not same(known[1], layout):
         reason = f"{buffer.name} is laid out as {known[1]} ({known[2]}); {why} needs {layout}"
@@ -107,7 +116,7 @@ def _serve(solution: Solution, loop: Loop, access: Access, spread: Fragment) -> 
         raise LayoutConflict(loop.key, buffer, reason)
     known = solution.buffers.get(id(buffer))
     if known is None:
-        solution.buffers[id(buffer)] = (buffer, layout, f"follows {loop.why}")
+        solution.put(buffer, layout, f"follows {loop.why}")
     elif not serves(known[1], layout, access.is_write):
         reason = f"{buffer.name} is laid out as {known[1]} ({known[2]}); {loop.why} needs {layout}"
         raise LayoutConflict(loop.key, buffer, reason)

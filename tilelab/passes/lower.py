@@ -91,13 +91,16 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
     body = lower.seq(kernel.body)
     prologue, block_vars = block_order(kernel, state.names)
     used = {id(n) for n in _outside_maps(body)}
+    views = tuple(b for b in lower.views if id(b) in used)
+    viewed = {id(b.storage) for b in views}
     start = (*prologue, *(s for s in lets if id(s.var) in used))
     tensors = tuple(p.buffer for p in function.params if isinstance(p, TensorParam))
     scalars = tuple(p.var for p in function.params if not isinstance(p, TensorParam))
     done = ThreadKernel(
         name=name,
         maps=tuple(state.maps),
-        tensors=tuple(b for b in tensors if id(b) in used),
+        tensors=tuple(b for b in tensors if id(b) in used or id(b) in viewed),
+        views=views,
         scalars=(*scalars, *function.sizes),
         grid=kernel.grid,
         threads=kernel.threads,
@@ -152,6 +155,7 @@ class Lowering:
         self.ctx, self.kernel = ctx, kernel
         self.scalar = scalar_rewriter(ctx)
         self.slots: list[SharedSlot] = []
+        self.views: list[Buffer] = []
 
     def seq(self, s: Seq) -> Seq:
         out: list[Stmt] = []
@@ -179,6 +183,8 @@ class Lowering:
     def alloc(self, s: Alloc) -> list[Stmt]:
         if s.buffer.scope in (Scope.LOCAL, Scope.FRAGMENT):
             self.ctx.placed(s.buffer)
+        elif s.buffer.scope is Scope.GLOBAL:
+            self.views.append(s.buffer)
         else:
             self.slots.append(_slot(s.buffer))
         return []

@@ -37,6 +37,7 @@ from tilelab.passes.infer_layouts import SPREAD
 from tilelab.thread.nodes import Invoke, Operand, Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import both, guarded, loop
+from tilelab.tile.held import first_replica
 
 
 def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
@@ -178,12 +179,7 @@ class Elements:
 
     def _first_replica(self) -> Expr | None:
         """Elements that several threads hold are written to memory by one of them."""
-        if self.spread is None:
-            return None
-        ok: Expr | None = None
-        for extent, stride in self.spread.replicas:
-            ok = both(ok, binary("==", self.ctx.tid // stride % extent, 0))
-        return ok
+        return None if self.spread is None else first_replica(self.ctx, self.spread)
 
     def invoke(self, s: Invoke) -> Stmt:
         """An instruction with operands lowered; one whose place lies outside of a tensor is

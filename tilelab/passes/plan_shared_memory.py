@@ -27,7 +27,8 @@ def plan_shared_memory(program: Program, ctx: PassContext) -> Program:
 def _kernel(kernel: ThreadKernel, ctx: PassContext) -> ThreadKernel:
     slots: list[SharedSlot] = []
     dynamic = static = 0
-    for buffer in _used(kernel):
+    views = [b for b in _used(kernel) if b.alias_of is not None]
+    for buffer in _storages(kernel):
         size, alignment = _extent(buffer)
         if buffer.scope is Scope.BARRIER:
             slots.append(SharedSlot(buffer, static, size, dynamic=False))
@@ -36,6 +37,8 @@ def _kernel(kernel: ThreadKernel, ctx: PassContext) -> ThreadKernel:
         offset = -(-dynamic // alignment) * alignment
         slots.append(SharedSlot(buffer, offset, size, dynamic=True))
         dynamic = offset + size
+    places = {id(s.buffer): s for s in slots}
+    slots.extend(replace(places[id(b.storage)], buffer=b) for b in views)
     planned = replace(kernel, shared=tuple(slots), dynamic_bytes=dynamic, static_bytes=static)
     check_fit(planned, ctx.target.limits.shared_per_block, str(ctx.target))
     if slots:
@@ -47,6 +50,12 @@ def _used(kernel: ThreadKernel) -> list[Buffer]:
     """Shared buffers and barriers that some statement touches, in the order of allocation."""
     touched = {id(n) for n in walk(kernel.body)}
     return [slot.buffer for slot in kernel.shared if id(slot.buffer) in touched]
+
+
+def _storages(kernel: ThreadKernel) -> list[Buffer]:
+    """What needs a place: the used buffers, and the storage of used views."""
+    used = {id(b.storage) for b in _used(kernel)}
+    return [slot.buffer for slot in kernel.shared if id(slot.buffer) in used]
 
 
 def _extent(buffer: Buffer) -> tuple[int, int]:
@@ -77,7 +86,8 @@ def check_fit(kernel: ThreadKernel, limit: int, chip: str) -> None:
         return
     lines: list[str] = []
     fixed, staged = static, 0
-    for slot in sorted(kernel.shared, key=lambda s: -s.num_bytes):
+    storages = (s for s in kernel.shared if s.buffer.alias_of is None)
+    for slot in sorted(storages, key=lambda s: -s.num_bytes):
         stages = stages_of(slot.buffer)
         each = slot.num_bytes // stages
         times = f"{stages} stages of {each} bytes = " if stages > 1 else ""

@@ -12,9 +12,10 @@ import numpy as np
 
 from tilelab.ir import Buffer, Load, Scope
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame, Value
+from tilelab.sim.frame import Array, Frame, Value, varies
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.place import Place, first_of, spread
+from tilelab.sim.registers import Run
 from tilelab.sim.shared_access import SharedAccess
 
 
@@ -58,6 +59,9 @@ class CheckedMemory(SharedAccess):
     def load_run(self, place: Place, count: int, frame: Frame) -> Array:
         """`count` consecutive elements as one access, aligned to its size; new first axis."""
         buffer = place.buffer
+        run = self._register_run(place, count, frame)
+        if run is not None:
+            return self._load_local(run, frame)
         inner = frame.looped_axis(count)
         whole = self.bounded(place.plus(spread(count, frame)), inner, "read")
         if buffer.scope is Scope.LOCAL:
@@ -70,6 +74,10 @@ class CheckedMemory(SharedAccess):
     def store_run(self, place: Place, values: Array, frame: Frame) -> None:
         """Write consecutive elements, axis 0 of `values`, as one access."""
         buffer, count = place.buffer, len(values)
+        run = self._register_run(place, count, frame)
+        if run is not None:
+            self._store_local(run, values, frame)
+            return
         inner = frame.looped_axis(count)
         whole = self.bounded(place.plus(spread(count, frame)), inner, "write")
         if buffer.scope is Scope.LOCAL:
@@ -79,6 +87,15 @@ class CheckedMemory(SharedAccess):
             self.store_global(whole, values, inner)
         else:
             self.store_shared(buffer, self.address(first_of(whole)), values, frame)
+
+    def _register_run(self, place: Place, count: int, frame: Frame) -> Place | None:
+        """Neighbouring registers that are the same in all lanes, as a slice: the common case."""
+        if place.buffer.scope is not Scope.LOCAL or frame.loops or frame.mask is not None:
+            return None
+        first = place.indices[0] if place.indices else 0
+        if varies(first) or not 0 <= first <= self.extents(place.buffer)[0] - count:
+            return None
+        return Place(place.buffer, (Run(int(first), int(first) + count),))
 
     # ---- registers ----------------------------------------------------------------------------
 
@@ -91,7 +108,8 @@ class CheckedMemory(SharedAccess):
             if bad is not None:
                 bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
                 first = np.unravel_index(int(bad.argmax()), bad.shape)
-                at = int(np.broadcast_to(np.asarray(index), bad.shape)[first])
+                start = index.first + first[0] if isinstance(index, Run) else index
+                at = int(np.broadcast_to(np.asarray(start), bad.shape)[first])
                 text = f"{buffer.root.name} (register {at}) is read before it is written"
                 self.report(f.UNINITIALISED, text, frame, first[-2:], buffer, (at,))
         return self.group.registers.load(buffer, index, frame)
@@ -103,8 +121,10 @@ class CheckedMemory(SharedAccess):
         self.group.registers.store(place.buffer, place.indices[0], values, frame)
 
     def _check_in_flight(self, buffer: Buffer, index: Value, frame: Frame) -> None:
-        array = np.asarray(index)
-        low, high = int(array.min()), int(array.max())
+        if isinstance(index, Run):
+            low, high = index.first, index.stop - 1
+        else:
+            low, high = int(np.min(index)), int(np.max(index))
         for other, first, stop in self.in_flight:
             if other is buffer and low < stop and high >= first:
                 text = f"{buffer.root.name} is used while a wgmma that it takes part in still runs"
@@ -125,12 +145,12 @@ class CheckedMemory(SharedAccess):
         if self.group.dead[frame.rows].any():
             alive = ~self.group.dead[frame.rows][:, None]
             mask = alive if mask is None else mask & alive
-        if mask is None:
-            shape = np.broadcast_shapes(values.shape, *(np.shape(i) for i in place.indices))
-            array[place.indices] = values if values.shape == shape or shape else values.reshape(())
-            return
         shaped = [np.asarray(i) for i in place.indices]
-        shape = np.broadcast_shapes(values.shape, mask.shape, *(i.shape for i in shaped))
+        shape = np.broadcast_shapes(values.shape, *(i.shape for i in shaped))
+        if mask is None:
+            array[tuple(np.broadcast_to(i, shape) for i in shaped)] = values
+            return
+        shape = np.broadcast_shapes(shape, mask.shape)
         on = np.broadcast_to(mask, shape)
         where = tuple(np.broadcast_to(i, shape)[on] for i in shaped)
         array[where] = np.broadcast_to(values, shape)[on]

@@ -30,12 +30,21 @@ class Code:
         self._waits: dict[Node, bool] = {}
         self._serial: dict[Node, bool] = {}
         self._flops: dict[Node, int] = {}
+        self._collective: dict[Node, bool] = {}
 
     def waits(self, stmt: Node) -> bool:
         """Whether something in `stmt` may wait."""
         found = self._waits.get(stmt)
         if found is None:
             found = self._waits[stmt] = any(_may_wait(n) for n in walk(stmt))
+        return found
+
+    def collective(self, stmt: Node) -> bool:
+        """Whether something in `stmt` is done by whole warps together."""
+        found = self._collective.get(stmt)
+        if found is None:
+            calls = (n for n in walk(stmt) if isinstance(n, Invoke))
+            found = self._collective[stmt] = any(n.intrinsic.group != "thread" for n in calls)
         return found
 
     def flops(self, stmt: Store) -> int:

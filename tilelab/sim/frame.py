@@ -160,6 +160,21 @@ class Frame:
         out.mask = None if sub.all() else sub
         return out
 
+    def rectangles(self, group_size: int) -> list[Frame]:
+        """This frame as frames without a mask, one for each set of lanes that some blocks share;
+        itself when it has no mask or one over lane loops."""
+        if self.mask is None or self.mask.ndim > 2:
+            return [self]
+        flat = np.broadcast_to(self.mask, self.shape[-2:])
+        patterns, numbers = np.unique(flat, axis=0, return_inverse=True)
+        numbers = numbers.reshape(-1)
+        plain = self._unmasked()
+        return [
+            plain.narrowed(numbers == i, lanes, group_size)
+            for i, lanes in enumerate(patterns)
+            if lanes.any()
+        ]
+
     def _unmasked(self) -> Frame:
         other = self._copy()
         other.mask = None

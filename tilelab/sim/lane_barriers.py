@@ -27,6 +27,12 @@ class BarrierLanes(Lanes):
         before = group.barriers.arrive(number, frame.rows, self.warps(), lanes, needs)
         yield from self.waiting(BarrierWait(number, frame.rows, before, self.memory.loc))
 
+    def arrive_threads(self, barrier: Any, threads: Any) -> None:
+        """bar.arrive: count in, and go on."""
+        frame = self.frame
+        number, needs = int(self.per_row(barrier)[0]), int(self.per_row(threads)[0])
+        self.group.barriers.arrive(number, frame.rows, self.warps(), len(frame.lanes), needs)
+
     def waiting(self, wait: Any) -> Iterator[Any]:
         """Count a wait, and give way to other strands where it holds."""
         memory, group = self.memory, self.group
@@ -73,6 +79,14 @@ class BarrierLanes(Lanes):
             group.stop(frame.rows[surplus])
         kind = "expect" if np.any(num_bytes) else "arrive"
         group.event(self.role, kind, self.memory.loc, int(which[0]))
+
+    def mbarrier_expect(self, bar: Place, num_bytes: Any) -> None:
+        """Expect bytes, for every active lane; no arrival."""
+        barriers, which = self.which(bar)
+        self.usable(barriers, which)
+        total = self.per_row(num_bytes) * self.lanes_per_row()
+        barriers.bytes[self.frame.rows, which] += total
+        self.group.event(self.role, "expect", self.memory.loc, int(which[0]))
 
     def usable(self, barriers: MBarriers, which: Array, by_copy: bool = False) -> None:
         """Report barriers that are not initialised, or not known here (or to async copies) yet."""

@@ -93,6 +93,13 @@ class CopyLanes(BarrierLanes):
             self._finish_copy(copy)
         return self._no_wait()
 
+    def cp_async_arrive(self, bar: Place) -> None:
+        """The copies so far take effect, and their threads arrive."""
+        self.copies.commit()
+        for copy in self.copies.take(0):
+            self._finish_copy(copy)
+        self.mbarrier_arrive(bar, 0)
+
     def _no_wait(self) -> Iterator[Any]:
         self.group.counters.add(self.memory.loc, "waits", len(self.frame.rows))
         return iter(())

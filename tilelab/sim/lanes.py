@@ -80,6 +80,23 @@ class Lanes:
         self.group.stop(frame.rows)
         raise BlocksStopped
 
+    def whole_block(self, what: str) -> None:
+        """Stop the blocks, with a finding, unless all their threads run this."""
+        frame, threads = self.frame, self.group.kernel.num_threads
+        if frame.mask is None and len(frame.lanes) == threads:
+            return
+        self.report(f.PARTIAL_WARP, f"{what} needs all {threads} threads of the block together")
+        self.group.stop(frame.rows)
+        raise BlocksStopped
+
+    def full(self, value: Any) -> Array:
+        """A value with an entry for every lane of every row."""
+        return np.broadcast_to(np.asarray(value), self.frame.shape)
+
+    def active(self) -> Array:
+        """Where the mask is on; the lanes of a warp that are not in the frame are left out."""
+        return self.full(True if self.frame.mask is None else self.frame.mask)
+
     def count(self, counter: str, per_lane: int) -> None:
         """Add work of every active lane to a counter."""
         self.group.counters.add(self.memory.loc, counter, per_lane * self.frame.active())

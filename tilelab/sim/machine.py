@@ -11,7 +11,7 @@ from tilelab.ir import Buffer
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import BlockGroup
-from tilelab.sim.lane_copies import CopyLanes
+from tilelab.sim.lane_atomics import AtomicLanes
 from tilelab.sim.lanes import at_lane
 from tilelab.sim.place import Place
 from tilelab.sim.wgmma import Descriptor, Product, TensorCore
@@ -19,7 +19,7 @@ from tilelab.sim.wgmma import Descriptor, Product, TensorCore
 _WARPGROUP = 128
 
 
-class LaneMachine(CopyLanes):
+class LaneMachine(AtomicLanes):
     """What the lanes of one strand can do."""
 
     def __init__(self, group: BlockGroup, role: str, late: bool) -> None:

@@ -5,6 +5,7 @@ An array of `n` registers is (n, blocks, threads), so that a lane loop over regi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -13,11 +14,19 @@ from tilelab.ir import Buffer
 from tilelab.sim.frame import Array, Frame, Value, varies
 
 
+@dataclass(frozen=True)
+class Run:
+    """Neighbouring registers, `first` to before `stop`, the same in all lanes."""
+
+    first: int
+    stop: int
+
+
 def register_numbers(index: Value) -> int | slice | Array | None:
     """The registers an index names when it is the same in all lanes (an int, a slice, or an
     array over lane-loop axes); None when lanes differ."""
     if not varies(index):
-        return int(index)
+        return slice(index.first, index.stop) if isinstance(index, Run) else int(index)
     if index.shape[-1] != 1 or index.shape[-2] != 1:
         return None
     flat = index[..., 0, 0]
@@ -40,12 +49,28 @@ class Registers:
     def array(self, buffer: Buffer) -> Array:
         """(registers, blocks, threads) of a buffer."""
         found = self._values.get(buffer)
+        if found is None and buffer.alias_of is not None:
+            return self._view(buffer)
         if found is None:
             size = buffer.static_shape[0] if buffer.shape else 1
             shape = (size, self.blocks, self.threads)
             found = self._values[buffer] = np.zeros(shape, buffer.dtype.numpy)
             self._valid[buffer] = np.zeros((size, 1, self.threads), np.bool_)
         return found
+
+    def _view(self, buffer: Buffer) -> Array:
+        """The array of a view: the bytes of its storage, which is laid out thread by thread."""
+        storage = buffer.storage
+        by_thread = np.ascontiguousarray(np.moveaxis(self.array(storage), 0, -1))
+        for member in (*self._values, buffer):
+            if member.storage is storage:
+                seen = by_thread.view(member.dtype.numpy)
+                self._values[member] = np.moveaxis(seen, -1, 0)
+        if _flags_of(buffer) is buffer:  # which elements of another size were written is not known
+            self._valid[storage][:] = True
+            shape = (len(self._values[buffer]), 1, self.threads)
+            self._valid[buffer] = np.ones(shape, np.bool_)
+        return self._values[buffer]
 
     def load(self, buffer: Buffer, index: Value, frame: Frame) -> Array:
         """Values at in-range register numbers."""
@@ -60,9 +85,10 @@ class Registers:
         self._mark(buffer, index, frame)
 
     def _mark(self, buffer: Buffer, index: Value, frame: Frame) -> None:
-        valid = self._valid[buffer]
+        key = _flags_of(buffer)
+        valid = self._valid[key]
         if len(valid[0]) == 1 and not _alike(index, frame):
-            valid = self._valid[buffer] = np.repeat(valid, self.blocks, axis=1)
+            valid = self._valid[key] = np.repeat(valid, self.blocks, axis=1)
         if frame.mask is None:
             new: Any = np.True_
         else:
@@ -72,12 +98,18 @@ class Registers:
     def invalid(self, buffer: Buffer, index: Value, frame: Frame) -> Array | None:
         """Where a value is read that was never written; None when nowhere."""
         self.array(buffer)
-        bad = ~_gather(self._valid[buffer], index, frame)
+        bad = ~_gather(self._valid[_flags_of(buffer)], index, frame)
         if not bad.any():
             return None
         if frame.mask is not None:
             bad = bad & frame.mask
         return bad if bad.any() else None
+
+
+def _flags_of(buffer: Buffer) -> Buffer:
+    """The buffer under which it is kept which elements were written: views of one size share."""
+    storage = buffer.storage
+    return storage if storage.dtype.bits == buffer.dtype.bits else buffer
 
 
 def _alike(index: Value, frame: Frame) -> bool:

@@ -111,6 +111,7 @@ class Clash:
 
 _ROWS = (
     "state", "write_warp", "write_clock", "read_clock", "write_loc", "read_loc", "unfenced", "busy",
+    "by_atomic",
 )  # fmt: skip
 
 
@@ -126,6 +127,7 @@ class Shadow:
         self.write_clock = np.zeros((1, cells), np.int32)
         self.read_clock = np.zeros((1, actors, cells), np.int32)
         self.unfenced = np.zeros((1, cells), np.bool_)  # written by ordinary stores
+        self.by_atomic = np.zeros((1, cells), np.bool_)  # last written by an atomic update
         self.busy = np.zeros((1, cells), np.uint8)  # asynchronous reads under way
         self.write_loc = np.zeros((1, cells), np.int16)
         self.read_loc = np.zeros((1, cells), np.int16)
@@ -201,13 +203,21 @@ class Shadow:
         return self._clash(access, bad, who, self.write_loc[key], "written")
 
     def write(
-        self, access: Access, clocks: Clocks, loc: Loc | None, ordinary: bool
+        self,
+        access: Access,
+        clocks: Clocks,
+        loc: Loc | None,
+        ordinary: bool,
+        is_atomic: bool = False,
     ) -> tuple[Clash | None, Clash | None]:
-        """Record a write; the first unordered (write, read) before it."""
+        """Record a write; the first unordered (write, read) before it. Atomic updates need no
+        order among themselves."""
         key = self._key(access)
         seen = clocks.now[access.warps]  # (entries, warps)
         when, who = self.write_clock[key], self.write_warp[key]
         bad = when > seen[np.arange(len(who)), who]
+        if is_atomic:
+            bad &= ~self.by_atomic[key]
         by_write = None
         if bad.any():
             by_write = self._clash(access, bad, who, self.write_loc[key], "written")
@@ -216,6 +226,7 @@ class Shadow:
         self.write_clock[key] = clocks.now[access.warps, access.warps]
         self.write_loc[key] = self.number(loc)
         self.unfenced[key] = ordinary
+        self.by_atomic[key] = is_atomic
         return by_write, by_read
 
     def _unordered_read(self, access: Access, seen: Array) -> Clash | None:

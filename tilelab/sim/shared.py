@@ -77,6 +77,8 @@ class SharedMemory:
         index = _cells(address, dtype.bytes)
         if not varies(index):
             return view[frame.row_key, index][:, None]
+        if frame.mask is not None:  # a run of a lane that is left out may reach past the end
+            index = np.minimum(index, view.shape[1] - 1)
         if index.shape[-2] == 1:
             return np.moveaxis(view[frame.row_key][:, index[..., 0, :]], 0, -2)
         return view[frame.rows[:, None], index]

@@ -77,6 +77,24 @@ class SharedAccess(CheckedBase):
         found = by_read or by_write
         return None if found is None else (access, found)
 
+    def use_atomic(self, buffer: Buffer, address: Value, frame: Frame) -> None:
+        """Check, count and remember an atomic update of one element per lane: it is unordered
+        with ordinary accesses, and never with other atomics."""
+        group = self.group
+        width = buffer.dtype.bytes
+        self._count_shared(address, width, frame, "written")
+        access = group.accessed(address, width, frame)
+        if not len(access.cells):
+            return
+        self.check_filled(buffer, access, frame)
+        if group.findings.wants(f.RACE):
+            clashes = group.shadow.write(
+                access, group.clocks, self.loc, ordinary=True, is_atomic=True
+            )
+            for clash in clashes:
+                if clash is not None:
+                    self.report_clash(buffer, access, clash, frame, "atomic update")
+
     def check_filled(self, buffer: Buffer, access: Access, frame: Frame) -> None:
         """Report reading what was never written, or has not arrived."""
         bad = self.group.shadow.bad_state(access)

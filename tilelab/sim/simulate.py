@@ -164,7 +164,10 @@ class _Launch:
         seed: int,
         max_memory: int,
     ) -> None:
-        self.kernel, self.env, self.memory = kernel, env, memory
+        self.kernel, self.env, self.memory = kernel, env, dict(memory)
+        for view in kernel.views:
+            flat = memory[view.storage].reshape(-1).view(view.dtype.numpy)
+            self.memory[view] = flat.reshape([_number(s, env) for s in view.shape])
         self.findings, self.code = findings, code
         self.schedule: Schedule = schedule
         self.seed, self.max_memory = seed, max_memory

@@ -81,8 +81,10 @@ def sides(s: Strand, stmt: If, frame: Frame) -> list[tuple[Seq, Frame]]:
     for body, test in tests:
         if varies(test):
             part = frame.where(test, s.group.size)
-            if part is not None:
-                out.append((body, part))
+            if part is None:
+                continue
+            parts = part.rectangles(s.group.size) if s.code.collective(body) else [part]
+            out.extend((body, p) for p in parts)
         elif test:
             out.append((body, frame))
     return out
@@ -114,14 +116,14 @@ def iterations(s: Strand, stmt: For, frame: Frame) -> Iterator[Frame]:
 
 
 def _run_for(s: Strand, stmt: For, frame: Frame) -> None:
-    if stmt.kind is LoopKind.LANES and not s.code.serial(stmt):
-        _run_lanes(s, stmt, frame)
-    else:
+    extent = s.value(stmt.extent, frame)
+    if stmt.kind is not LoopKind.LANES or varies(extent) or s.code.serial(stmt):
         _run_loop(s, stmt.body, iterations(s, stmt, frame))
+    else:
+        _run_lanes(s, stmt, frame, int(extent))
 
 
-def _run_lanes(s: Strand, stmt: For, frame: Frame) -> None:
-    extent = int(np.max(s.value(stmt.extent, frame)))
+def _run_lanes(s: Strand, stmt: For, frame: Frame, extent: int) -> None:
     start, step = s.value(stmt.start, frame), s.value(stmt.step, frame)
     if extent == 0:
         return

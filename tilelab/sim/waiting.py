@@ -32,7 +32,8 @@ def _drive_seq(s: Strand, stmt: Seq, frame: Frame) -> Iterator[Any]:
 def _drive_invoke(s: Strand, stmt: Invoke, frame: Frame) -> Iterator[Any]:
     operands = [s.operand(o, frame) for o in stmt.operands]
     s.machine.frame = frame
-    value = yield from stmt.intrinsic.meaning(s.machine, *operands) or ()
+    steps: Any = stmt.intrinsic.meaning(s.machine, *operands) or ()
+    value: Any = yield from steps
     bind_result(stmt, value, frame)
 
 

@@ -53,6 +53,25 @@ class Machine(Protocol):
         """stmatrix' write, the reverse of `load_rows`."""
         ...
 
+    def atomic(
+        self, place: Any, values: Array | None, combine: Callable[[Array, Array], Array]
+    ) -> Array:
+        """Replace consecutive elements by `combine(element, value)`, axis 0 of `values`, one lane
+        after another; the elements as each lane found them. None: they are only read."""
+        ...
+
+    def full(self, value: Any) -> Array:
+        """A value with an entry for every lane of every block (and lane-loop iteration)."""
+        ...
+
+    def active(self) -> Array:
+        """Which lanes run, in the same shape."""
+        ...
+
+    def whole_block(self, what: str) -> None:
+        """Report a finding unless all threads of the block run."""
+        ...
+
     def whole(self, size: int, what: str) -> None:
         """Report a finding unless the running lanes are whole groups of `size` threads."""
         ...
@@ -69,6 +88,18 @@ class Machine(Protocol):
 
     def mbarrier_arrive(self, bar: Any, expect_bytes: Array | int) -> None:
         """Add to the expected bytes of the phase, then arrive once for every active lane."""
+        ...
+
+    def mbarrier_expect(self, bar: Any, num_bytes: Array) -> None:
+        """Add to the expected bytes of the phase, once for every active lane."""
+        ...
+
+    def arrive_threads(self, barrier: Array | int, threads: Array | int) -> None:
+        """Count in at a named barrier without waiting."""
+        ...
+
+    def cp_async_arrive(self, bar: Any) -> None:
+        """Arrive when all earlier cp.async of the calling threads have come."""
         ...
 
     def mbarrier_wait(self, bar: Any, parity: Array) -> Iterator[Any]: ...

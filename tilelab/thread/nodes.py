@@ -136,7 +136,7 @@ class ThreadKernel(Node):
 
     `tensors` and `scalars` are in the order of the CUDA parameters: tensor maps first, then
     tensor pointers, then scalars (runtime numbers and dynamic sizes). `locals` are the register
-    arrays; `shared` the plan of shared memory. `dynamic_bytes` is what the launch asks for;
+    arrays; `shared` the plan of shared memory; `views` name the bytes of tensors anew. `dynamic_bytes` is what the launch asks for;
     barriers stand in static shared memory. `roles_threads` counts threads with extra producer
     warps: `threads` is the final block size, `user_threads` what the program wrote.
     """
@@ -156,6 +156,7 @@ class ThreadKernel(Node):
     static_bytes: int
     body: Seq
     min_blocks: int = 1
+    views: tuple[Buffer, ...] = ()
     loc: Loc | None = field(default=None, kw_only=True)
 
     @property

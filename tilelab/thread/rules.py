@@ -72,7 +72,7 @@ def _roles(stmt: WarpRoles) -> Iterator[str]:
 def _kernel(k: ThreadKernel) -> Iterable[Node]:
     shared = [slot.buffer for slot in k.shared]
     return (*k.maps, *k.tensors, *(m.tensor for m in k.maps), *k.scalars, *k.block_vars,
-            *k.thread_vars, *k.locals, *shared)  # fmt: skip
+            *k.thread_vars, *k.locals, *k.views, *shared)  # fmt: skip
 
 
 def _program(program: Program) -> Iterable[Node]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilelab.dtypes import DType
@@ -68,12 +68,18 @@ class LowerContext:
         buffer itself."""
         if buffer.scope is not Scope.FRAGMENT:
             if buffer.scope is Scope.LOCAL and not any(b is buffer for b in self.shared.locals):
+                if buffer.alias_of is not None:
+                    self.placed(buffer.storage)
                 self.shared.locals.append(buffer)
             return buffer
+        if buffer.alias_of is not None and buffer.dtype == buffer.storage.dtype:
+            return self.placed(buffer.storage)  # a view has the same registers, in the same order
         found = self.shared.placed.get(id(buffer))
         if found is None:
             count = self.fragment(buffer).num_registers
             found = self._local(buffer.name, count, buffer.dtype, buffer)
+            if buffer.alias_of is not None:
+                found = self._view_of_registers(found, self.placed(buffer.storage))
             self.shared.placed[id(buffer)] = found
         return found
 
@@ -87,6 +93,13 @@ class LowerContext:
         local = Buffer(unique, (count,), dtype, Scope.LOCAL, loc=loc, origin=origin)
         self.shared.locals.append(local)
         return local
+
+    def _view_of_registers(self, view: Buffer, storage: Buffer) -> Buffer:
+        """The last local as a view of other registers, declared after them."""
+        made = replace(view, alias_of=storage)
+        self.shared.locals.remove(view)
+        self.shared.locals.append(made)
+        return made
 
     def scratch(self, name: str, shape: tuple[int, ...], dtype: DType, loc: Loc | None) -> Buffer:
         """A new shared buffer for an exchange between threads."""
@@ -146,6 +159,7 @@ class LowerContext:
 
     def need_alignment(self, tensor: Buffer, num_bytes: int) -> None:
         """Record that an access relies on rows and base of `tensor` at multiples of num_bytes."""
+        tensor = tensor.storage
         known = self.shared.aligned.get(id(tensor))
         if known is None or known.bytes < num_bytes:
             self.shared.aligned[id(tensor)] = Alignment(tensor, num_bytes)

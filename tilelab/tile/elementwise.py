@@ -6,7 +6,7 @@ context proves how wide an access may be and what must be guarded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilelab.errors import Loc
@@ -27,6 +27,7 @@ from tilelab.ir import (
     cast,
     const_int,
 )
+from tilelab.ir.stmt import OWN_ELEMENTS
 from tilelab.layout import Fragment
 from tilelab.thread.nodes import Ref, VectorCopy
 from tilelab.tile.context import LowerContext
@@ -37,6 +38,13 @@ def loop(var: Var, extent: int, kind: LoopKind, body: list[Stmt], loc: Loc | Non
     return For(
         var, as_expr(0), as_expr(extent), as_expr(1), kind, Seq(tuple(body), loc=loc), loc=loc
     )
+
+
+def own_loop(var: Var, extent: int, body: list[Stmt], loc: Loc | None) -> For:
+    """A serial loop in which no thread touches an element that another one touches: it needs
+    no barrier inside (insert-sync takes it as one statement)."""
+    made = loop(var, extent, LoopKind.SERIAL, body, loc)
+    return replace(made, attrs=((OWN_ELEMENTS, True),))
 
 
 def both(a: Expr | None, b: Expr | None) -> Expr | None:

@@ -23,6 +23,18 @@ def _named_sync(m: Machine, barrier: Array, threads: Array) -> Iterator[Any]:
     yield from m.sync_threads(barrier, threads)
 
 
+def _named_arrive(m: Machine, barrier: Array, threads: Array) -> None:
+    m.arrive_threads(barrier, threads)
+
+
+def _add_expected(m: Machine, bar: Any, num_bytes: Array) -> None:
+    m.mbarrier_expect(bar, num_bytes)
+
+
+def _arrive_after_copies(m: Machine, bar: Any) -> None:
+    m.cp_async_arrive(bar)
+
+
 def _init(m: Machine, bar: Any, count: Array) -> None:
     m.mbarrier_init(bar, count)
 
@@ -64,6 +76,18 @@ NAMED_BARRIER_SYNC = Intrinsic(
     group="warp", cost="sync", waits=True, source="PTX ISA, bar, barrier",
 )  # fmt: skip
 """`threads` threads (whole warps) wait for each other at one of the 16 named barriers."""
+
+
+_NAMED_BARRIER_ARRIVE_TEXT = f"""
+{INLINE} void named_barrier_arrive(int id, int threads) {{
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}}"""
+NAMED_BARRIER_ARRIVE = Intrinsic(
+    "named_barrier_arrive", (Param("id", "value"), Param("threads", "value")),
+    "tl::named_barrier_arrive({id}, {threads})", _NAMED_BARRIER_ARRIVE_TEXT, _named_arrive,
+    group="warp", cost="sync", source="PTX ISA, bar, barrier",
+)  # fmt: skip
+"""Count in at a named barrier that `threads` threads use, without waiting."""
 
 
 def _mbarrier(
@@ -117,6 +141,20 @@ MBARRIER_EXPECT_TX = _mbarrier(
     "PTX ISA, mbarrier.arrive (.expect_tx)", needs=Feature.TMA,
 )  # fmt: skip
 """Arrive, and make the phase wait for `bytes` more bytes of asynchronous copies."""
+
+
+MBARRIER_ADD_EXPECTED = _mbarrier(
+    "add_expected", "bytes", "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;",
+    _add_expected, "PTX ISA, mbarrier.expect_tx", needs=Feature.TMA,
+)  # fmt: skip
+"""Make the phase wait for `bytes` more bytes of asynchronous copies, without arriving."""
+
+
+CP_ASYNC_ARRIVE = _mbarrier(
+    "arrive_after_copies", "", "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];",
+    _arrive_after_copies, "PTX ISA, cp.async.mbarrier.arrive", cost="async",
+)  # fmt: skip
+"""One arrival of the calling thread once all its earlier cp.async have come."""
 
 
 _MBARRIER_ARRIVE_TEXT = f"""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from tilelab.layout import atoms
 from tilelab.target import Feature
 from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
 from tilelab.thread.intrinsics.helpers import INLINE, SMEM_ADDR
@@ -141,41 +140,28 @@ template <> {INLINE} void mma_sync<{cuda}>(float* d, const {cuda}* a, const {cud
 
 
 def mma_values(d: Array, a: Array, b: Array) -> Array:
-    """The new accumulators of a warp-wide mma.m16n8k16, registers (slots, ..., lanes)."""
-    left = _tile(a.astype(np.float32), _TABLES["a"])
-    right = _tile(b.astype(np.float32), _TABLES["b"])
-    product = left @ right  # (..., warps, 16, 8)
-    registers, lanes = _TABLES["c"][1]
-    dealt = product.reshape(*product.shape[:-2], 128)[..., _flat_c(registers, lanes)]
-    values = np.moveaxis(dealt, -2, 0)  # (4, ..., warps, 32)
-    return d + values.reshape(4, *values.shape[1:-2], values.shape[-2] * 32)
+    """The new accumulators of a warp-wide mma.m16n8k16, registers (slots, ..., lanes).
+
+    The reshapes are `layout.atoms.mma_a`, `mma_b` and `mma_c` as digits of (slot, lane).
+    """
+    # a[4c + 2h + e] of lane 4g + t: row 8h + g, column 8c + 2t + e
+    left = _digits(a, (2, 2, 2), (1, -2, 0, -1, 2)).reshape(*_warps(a), 16, 16)
+    # b[2c + e] of lane 4g + t: k = 8c + 2t + e, column g
+    right = _digits(b, (2, 2), (0, -1, 1, -2)).reshape(*_warps(b), 16, 8)
+    product = left @ right
+    # d[2h + e] of lane 4g + t: row 8h + g, column 2t + e
+    split = product.reshape(*product.shape[:-2], 2, 8, 4, 2)
+    dealt = np.moveaxis(split, (-4, -1), (0, 1))
+    return d + dealt.reshape(4, *product.shape[:-3], product.shape[-3] * 32)
 
 
-def _tile(regs: Array, table: tuple[tuple[int, int], tuple[Array, Array]]) -> Array:
-    """Registers (slots, ..., lanes) -> tiles (..., warps, rows, columns)."""
-    shape, (slots, lanes) = table
-    *middle, count = regs.shape[1:]
-    split = np.moveaxis(regs.reshape(regs.shape[0], *middle, count // 32, 32), 0, -2)
-    return split[..., slots, lanes].reshape(*split.shape[:-2], *shape)
+def _warps(regs: Array) -> tuple[int, ...]:
+    """Shape of the axes that stay: lane loops, blocks, warps."""
+    return (*regs.shape[1:-1], regs.shape[-1] // 32)
 
 
-def _table(fragment: Any) -> tuple[tuple[int, int], tuple[Array, Array]]:
-    """Shape of an atom, and for each of its elements the slot and lane that holds it."""
-    element = cast(Array, np.indices(fragment.shape))
-    slots = np.broadcast_to(fragment.register_of((element[0], element[1])), fragment.shape)
-    lanes = np.broadcast_to(fragment.thread_of((element[0], element[1])), fragment.shape)
-    return fragment.shape, (slots, lanes)
-
-
-def _flat_c(slots: Array, lanes: Array) -> Array:
-    """For (slot, lane) of the accumulator: the flat number of its element."""
-    flat = np.empty((4, 32), np.int64)
-    flat[slots, lanes] = np.arange(128).reshape(16, 8)
-    return flat
-
-
-_TABLES = {
-    "a": _table(atoms.mma_m16n8k16_a()),
-    "b": _table(atoms.mma_m16n8k16_b()),
-    "c": _table(atoms.mma_m16n8k16_c()),
-}
+def _digits(regs: Array, slots: tuple[int, ...], order: tuple[int, ...]) -> Array:
+    """Registers (slots, ..., lanes) as float32 with the digits of slot and lane last, in `order`:
+    axes of the split slot number from 0, -2 and -1 the lane's row of four and place in it."""
+    wide = regs.astype(np.float32).reshape(*slots, *_warps(regs), 8, 4)
+    return np.moveaxis(wide, order, range(-len(order), 0))

@@ -3,30 +3,39 @@
 from collections.abc import Callable
 from typing import Any
 
+from tilelab.tile.ops.atomic import FUNCTIONS as _ATOMICS
+from tilelab.tile.ops.atomic import AtomicTile
 from tilelab.tile.ops.copy import Copy, copy
 from tilelab.tile.ops.fill import Fill, clear, fill
 from tilelab.tile.ops.gemm import Gemm, GemmWarpPolicy, gemm
 from tilelab.tile.ops.reduce import REDUCTIONS, Reduce
+from tilelab.tile.ops.scan import Scan, cummax, cumsum
 
 LANGUAGE: dict[str, Callable[..., Any] | type] = {
     "GemmWarpPolicy": GemmWarpPolicy,
     "clear": clear,
     "copy": copy,
+    "cummax": cummax,
+    "cumsum": cumsum,
     "fill": fill,
     "gemm": gemm,
-    **{f.__name__: f for f in REDUCTIONS},
+    **{f.__name__: f for f in (*_ATOMICS, *REDUCTIONS)},
 }
 """Names that the language offers: what a user calls, by its name in `T`."""
 
 __all__ = [
     "LANGUAGE",
+    "AtomicTile",
     "Copy",
     "Fill",
     "Gemm",
     "GemmWarpPolicy",
     "Reduce",
+    "Scan",
     "clear",
     "copy",
+    "cummax",
+    "cumsum",
     "fill",
     "gemm",
 ]

@@ -51,7 +51,8 @@ def scan_tile(ctx: LowerContext, op: Scan) -> list[Stmt]:
     """Fetch fragments into a shared tile, scan it, and bring the result where it belongs."""
     wide = accumulator_type(op.dst.dtype)
     src, dst = op.src, op.dst
-    direct = dst.buffer.scope is Scope.SHARED and (dst.buffer is not src.buffer or dst is src)
+    apart = dst.buffer is not src.buffer or _same_place(src, dst)
+    direct = dst.buffer.scope is Scope.SHARED and apart
     out: list[Stmt] = []
     tile: Region | None = None
     if src.buffer.scope is Scope.FRAGMENT or not direct:
@@ -70,6 +71,12 @@ def scan_tile(ctx: LowerContext, op: Scan) -> list[Stmt]:
     if dst.buffer.scope is Scope.FRAGMENT:
         return [*out, *from_memory(ctx, tile, dst, op.loc)]
     return [*out, *line.copied(tile, dst)]
+
+
+def _same_place(a: Region, b: Region) -> bool:
+    """Whether two regions of one shape start at the same element."""
+    starts = zip(a.starts, b.starts, strict=True)
+    return a.tile_axes == b.tile_axes and all(x.key == y.key for x, y in starts)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Tile ops in the simulator: own programs over dtype, shape and target against torch."""

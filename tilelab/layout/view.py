@@ -1,0 +1,170 @@
+"""The same storage seen under another shape or element size.
+
+A view keeps row-major positions: element n of the view is element n of the tile (or, for another
+element size, lies at the same byte). Where the tile's elements lie is the tile's own business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .digits import Digit, Index, malformed, unravel
+from .fragment import Fragment
+from .shared import SharedLayout
+
+
+@dataclass(frozen=True)
+class ViewLayout:
+    """The layout of a view of shape ``shape`` and ``element_bits`` of a tile laid out as ``base``.
+
+    Offsets count the view's elements. Answers the questions of a SharedLayout without a swizzle
+    of its own. Raises TileValueError (TL1301) where the sizes differ, or where one of the view's
+    elements would be torn apart.
+    """
+
+    base: SharedLayout
+    shape: tuple[int, ...]
+    element_bits: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(self.shape))
+        mine, its = self.element_bits, self.base.element_bits
+        if prod(self.shape) * mine != prod(self.base.shape) * its:
+            raise malformed(f"{self.shape} of {mine} bits is no view of {self.base}")
+        if max(mine, its) % min(mine, its) or not self._keeps_elements_whole():
+            raise malformed(f"elements of {mine} bits are torn apart in {self.base}")
+
+    @property
+    def pitch(self) -> None:
+        """A view has no padding of its own."""
+        return None
+
+    @property
+    def swizzle(self) -> None:
+        """Nor a swizzle that TMA or a descriptor could be told."""
+        return None
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the storage."""
+        return self.base.num_bytes
+
+    @property
+    def alignment(self) -> int:
+        """Bytes to which the storage must be aligned."""
+        return self.base.alignment
+
+    def _keeps_elements_whole(self) -> bool:
+        parts = self.element_bits // self.base.element_bits
+        if parts <= 1:
+            return True
+        runs = self.base.offsets.reshape(-1, parts)
+        steps = runs == runs[:, :1] + np.arange(parts)
+        return bool(steps.all() and (runs[:, 0] % parts == 0).all())
+
+    def offset_of(self, indices: Sequence[Index]) -> Index:
+        """Element offset of an element; ints, numpy arrays or IR expressions inside the shape."""
+        if len(indices) != len(self.shape):
+            raise malformed(f"{len(indices)} indices for a view of rank {len(self.shape)}")
+        number: Index = 0
+        for index, extent in zip(indices, self.shape, strict=True):
+            number = number * extent + index
+        mine, its = self.element_bits, self.base.element_bits
+        if mine >= its:
+            parts = mine // its
+            offset = self.base.offset_of(unravel(number * parts, self.base.shape))
+            return offset if parts == 1 else offset // parts
+        parts = its // mine
+        offset = self.base.offset_of(unravel(number // parts, self.base.shape))
+        return offset * parts + number % parts
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """The element offset of every element, an array of the view's shape."""
+        offsets = self.offset_of(tuple(np.indices(self.shape)))
+        return np.array(np.broadcast_to(offsets, self.shape), np.int64)
+
+    @cached_property
+    def _flat_at(self) -> NDArray[np.int64]:
+        flat = np.full(self.num_bytes * 8 // self.element_bits, -1, np.int64)
+        flat[self.offsets.ravel()] = np.arange(self.offsets.size)
+        return flat
+
+    def element_at(self, offset: int) -> tuple[Any, ...] | None:
+        """The indices of the element at an element offset; None where padding lies."""
+        flat = int(self._flat_at[offset])
+        return None if flat < 0 else unravel(flat, self.shape)
+
+    @cached_property
+    def panel_cols(self) -> int:
+        """The widest run (a power of two) of neighbours along the last axis that lie side by
+        side and start at a multiple of their number."""
+        cols, width = (self.shape[-1] if self.shape else 1), 1
+        while cols % (2 * width) == 0:
+            runs = self.offsets.reshape(-1, 2 * width)
+            steps = runs == runs[:, :1] + np.arange(2 * width)
+            if not (steps.all() and (runs[:, 0] % (2 * width) == 0).all()):
+                break
+            width *= 2
+        return width
+
+    def __str__(self) -> str:
+        size = "x".join(map(str, self.shape)) or "scalar"
+        return f"ViewLayout({size} of {self.element_bits} bits, of {self.base})"
+
+
+def reshaped(layout: Fragment, shape: Sequence[int]) -> Fragment | None:
+    """The same threads and registers for row-major positions under another shape.
+
+    None where an axis of the new shape would begin inside a digit that cannot be cut, or where
+    padding would no longer be the end of an axis.
+    """
+    shape = tuple(shape)
+    plain = [n for n, extent in enumerate(layout.shape) if extent != 1]
+    if tuple(layout.shape[n] for n in plain) == tuple(e for e in shape if e != 1):
+        rest = iter(layout.axes[n] for n in plain)
+        axes = tuple(() if extent == 1 else next(rest) for extent in shape)
+        return _checked(Fragment, shape, axes, layout.replicas)
+    if layout.covers != layout.shape or prod(shape) != prod(layout.shape):
+        return None
+    digits = [d for axis in reversed(layout.axes) for d in axis if d.extent > 1]
+    axes_up: list[tuple[Digit, ...]] = []
+    for extent in reversed(shape):
+        taken = _take(digits, extent)
+        if taken is None:
+            return None
+        axes_up.append(taken)
+    return _checked(Fragment, shape, tuple(reversed(axes_up)), layout.replicas)
+
+
+def _checked(make: Any, *parts: Any) -> Fragment | None:
+    try:
+        return make(*parts)
+    except ValueError:
+        return None
+
+
+def _take(digits: list[Digit], extent: int) -> tuple[Digit, ...] | None:
+    """The lowest digits that count up to `extent`, removed from `digits`; None if they do not."""
+    taken: list[Digit] = []
+    while extent > 1:
+        if not digits:
+            return None
+        low = digits.pop(0)
+        if extent % low.extent == 0:
+            taken.append(low)
+            extent //= low.extent
+        elif low.extent % extent == 0:
+            taken.append(Digit(extent, low.owner, low.stride))
+            digits.insert(0, Digit(low.extent // extent, low.owner, low.stride * extent))
+            extent = 1
+        else:
+            return None
+    return tuple(taken)

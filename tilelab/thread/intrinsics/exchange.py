@@ -1,0 +1,177 @@
+"""Values that threads of a warp (or block) exchange: shuffles, votes, matches.
+
+Unlike the shuffles of `warp`, which write registers, these give a value: the language offers them
+as functions. All lanes of a warp take part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
+from tilelab.thread.intrinsics.helpers import INLINE
+
+_WARP = 32
+_SHUFFLE, _VOTE = "PTX ISA, shfl.sync", "PTX ISA, vote.sync"
+_VALUE, _MASK = Param("value", "value"), Param("mask", "value")
+
+Partner = Callable[[Array, Any, Any], Array]
+"""(lane in its segment, the operand, segment width) -> the lane of the segment asked for."""
+
+_MODES: dict[str, tuple[str, Partner]] = {
+    "sync": ("__shfl_sync", lambda lane, source, width: lane * 0 + source % width),
+    "xor": ("__shfl_xor_sync", lambda lane, mask, width: lane ^ mask),
+    "up": ("__shfl_up_sync", lambda lane, delta, width: lane - delta),
+    "down": ("__shfl_down_sync", lambda lane, delta, width: lane + delta),
+}
+
+
+@cache
+def shuffle(mode: str) -> Intrinsic:
+    """The value of another lane: by number ("sync"), lane ^ x ("xor"), lane - x ("up"), lane + x
+    ("down"), within segments of `width` lanes; the own value where there is no such lane."""
+    function, partner = _MODES[mode]
+
+    def meaning(m: Machine, mask: Array, value: Array, choice: Array, width: Array) -> Array:
+        m.whole(_WARP, f"T.shfl_{mode}")
+        return _shuffled(m.full(value), m.full(choice), m.full(width), partner)
+
+    operands = (_MASK, _VALUE, Param("choice", "value"), Param("width", "value"))
+    return Intrinsic(
+        f"shfl_{mode}", operands, f"{function}({{mask}}, {{value}}, {{choice}}, {{width}})", "",
+        meaning, group="warp", cost="shared", source=_SHUFFLE,
+    )  # fmt: skip
+
+
+def _shuffled(value: Array, choice: Array, width: Array, partner: Partner) -> Array:
+    lanes: Array = np.arange(value.shape[-1])
+    first = lanes // width * width
+    wanted = partner(lanes - first, choice, width)
+    source = np.where((wanted >= 0) & (wanted < width), first + wanted, lanes)
+    return np.take_along_axis(value, source, -1)
+
+
+def _by_warp(values: Array) -> Array:
+    """(..., lanes) -> (..., warps, 32)."""
+    return values.reshape(*values.shape[:-1], -1, _WARP)
+
+
+def _for_all(values: Array) -> Array:
+    """(..., warps) -> (..., lanes): every lane of a warp gets the warp's value."""
+    return np.repeat(values, _WARP, axis=-1)
+
+
+_BITS = np.left_shift(np.uint64(1), np.arange(_WARP, dtype=np.uint64))
+
+
+def _ballot(truth: Array) -> Array:
+    return _for_all(np.where(_by_warp(truth), _BITS, np.uint64(0)).sum(-1, dtype=np.uint64))
+
+
+def _vote(name: str, function: str, meaning: Callable[[Array], Array]) -> Intrinsic:
+    def vote(m: Machine, mask: Array, value: Array) -> Array:
+        m.whole(_WARP, f"T.{name}")
+        return meaning(m.full(value).astype(bool))
+
+    return Intrinsic(
+        name, (_MASK, _VALUE), f"{function}({{mask}}, {{value}})", "", vote, group="warp",
+        cost="alu", source=_VOTE,
+    )  # fmt: skip
+
+
+ANY_SYNC = _vote("any_sync", "__any_sync", lambda t: _for_all(_by_warp(t).any(-1)))
+"""Whether the predicate holds in some lane of the warp."""
+ALL_SYNC = _vote("all_sync", "__all_sync", lambda t: _for_all(_by_warp(t).all(-1)))
+"""Whether the predicate holds in every lane of the warp."""
+BALLOT_SYNC = _vote("ballot_sync", "__ballot_sync", _ballot)
+"""Bit i says whether the predicate holds in lane i of the warp."""
+
+
+def _same(values: Array) -> Array:
+    """Masks of the lanes of a warp that hold the lane's value, bit by bit equal."""
+    bits = np.dtype(f"u{values.dtype.itemsize}")
+    by_warp = _by_warp(np.ascontiguousarray(values).view(bits))
+    equal = by_warp[..., :, None] == by_warp[..., None, :]
+    masks = np.where(equal, _BITS, np.uint64(0)).sum(-1, dtype=np.uint64)
+    return masks.reshape(values.shape)
+
+
+def _match_any(m: Machine, mask: Array, value: Array) -> Array:
+    m.whole(_WARP, "T.match_any_sync")
+    return _same(m.full(value))
+
+
+def _match_all(m: Machine, mask: Array, value: Array) -> Array:
+    m.whole(_WARP, "T.match_all_sync")
+    found = _same(m.full(value))
+    return np.where(found == _BITS.sum(dtype=np.uint64), found, np.uint64(0))
+
+
+MATCH_ANY_SYNC = Intrinsic(
+    "match_any_sync", (_MASK, _VALUE), "__match_any_sync({mask}, {value})", "", _match_any,
+    group="warp", cost="alu", source="PTX ISA, match.sync",
+)  # fmt: skip
+"""Mask of the lanes that hold the same value as this one."""
+
+_MATCH_ALL_TEXT = f"""
+template <typename T> {INLINE} unsigned match_all_sync(unsigned mask, T value) {{
+  int all;
+  return __match_all_sync(mask, value, &all);
+}}"""
+MATCH_ALL_SYNC = Intrinsic(
+    "match_all_sync", (_MASK, _VALUE), "tl::match_all_sync({mask}, {value})", _MATCH_ALL_TEXT,
+    _match_all, group="warp", cost="alu", source="PTX ISA, match.sync",
+)  # fmt: skip
+"""The mask of all lanes when they hold one value, else 0."""
+
+
+def _active(m: Machine) -> Array:
+    return _ballot(m.active())
+
+
+ACTIVEMASK = Intrinsic(
+    "activemask", (), "__activemask()", "", _active, group="warp", cost="alu",
+    source="PTX ISA, activemask",
+)  # fmt: skip
+"""Mask of the lanes of the warp that run this together."""
+
+
+def _counted(name: str, function: str, answer: Callable[[Array, int], Array]) -> Intrinsic:
+    """A barrier of the block that tells all threads about a predicate."""
+
+    def meaning(m: Machine, value: Array) -> Iterator[Any]:
+        truth = m.full(value).astype(bool)
+        m.whole_block(f"T.{name}")
+        yield from m.sync_threads(0, None)
+        return answer(truth.sum(-1, keepdims=True), truth.shape[-1])
+
+    return Intrinsic(
+        name, (_VALUE,), f"{function}({{value}})", "", meaning, group="block", cost="sync",
+        waits=True, source="PTX ISA, barrier.red",
+    )  # fmt: skip
+
+
+SYNCTHREADS_COUNT = _counted("syncthreads_count", "__syncthreads_count", lambda n, _: n)
+"""All threads wait for each other; in how many the predicate holds."""
+SYNCTHREADS_AND = _counted("syncthreads_and", "__syncthreads_and", lambda n, threads: n == threads)
+"""All threads wait for each other; whether the predicate holds in all."""
+SYNCTHREADS_OR = _counted("syncthreads_or", "__syncthreads_or", lambda n, _: n > 0)
+"""All threads wait for each other; whether the predicate holds in some."""
+
+
+def _nothing(m: Machine, mask: Array) -> None:
+    """Lanes of a warp run in step here: their order is kept anyway."""
+
+
+SYNCWARP = Intrinsic(
+    "syncwarp", (_MASK,), "__syncwarp({mask})", "", _nothing, group="warp", cost="sync",
+    source="PTX ISA, bar.warp.sync",
+)  # fmt: skip
+"""The lanes of a warp wait for each other."""
+
+BLOCK_BARRIERS = frozenset({SYNCTHREADS_COUNT, SYNCTHREADS_AND, SYNCTHREADS_OR})
+"""Records that order all threads of the block, as SYNCTHREADS does."""

@@ -1,0 +1,304 @@
+"""atomic_add and its kin: updates that many threads and blocks may make to one element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from tilelab.errors import TileTypeError, TileValueError
+from tilelab.ir import (
+    Alloc,
+    Buffer,
+    Expr,
+    Load,
+    LoopKind,
+    Region,
+    Scope,
+    Stmt,
+    Store,
+    Var,
+    as_expr,
+    binary,
+    cast,
+    const_int,
+    is_scalar,
+)
+from tilelab.ir.builder import current
+from tilelab.layout import Fragment
+from tilelab.thread.intrinsics.atomic import (
+    OPERATIONS,
+    ORDERS,
+    atomic,
+    atomic_add_run,
+    atomic_load as load_record,
+    has_atomic,
+)
+from tilelab.thread.nodes import Invoke, Ref
+from tilelab.tile.context import LowerContext
+from tilelab.tile.elementwise import both, expand, guard_of, guarded, tile_extents, walk_tile
+from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, updates
+from tilelab.tile.operands import as_region, here, same_extents, shape_text
+
+_PLACES = (Scope.GLOBAL, Scope.SHARED)
+
+
+def atomic_add(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False,
+    use_tma: bool = False, annotations: Any = None,
+) -> Any:  # fmt: skip
+    """Add to one element, `T.atomic_add(C[i], v)`, or to a tile, `T.atomic_add(C[i, j], tile)`.
+
+    `value`: a scalar for an element; a buffer or region for a tile, of any scope and type.
+    `return_prev`: give what the element held before (elements only; the update happens once).
+    Parts of a tile outside a tensor are skipped. Raises TileTypeError (TL1752, TL1753) for
+    operands that cannot be updated and TileValueError (TL1754, TL1503) for options and shapes
+    that do not fit.
+    """
+    return _update("add", dst, value, memory_order, return_prev)
+
+
+def atomic_max(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False,
+    annotations: Any = None,
+) -> Any:  # fmt: skip
+    """Raise an element or a tile to at least `value`; operands and errors as in atomic_add."""
+    return _update("max", dst, value, memory_order, return_prev)
+
+
+def atomic_min(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False,
+    annotations: Any = None,
+) -> Any:  # fmt: skip
+    """Lower an element or a tile to at most `value`; operands and errors as in atomic_add."""
+    return _update("min", dst, value, memory_order, return_prev)
+
+
+def atomic_or(dst: Any, value: Any, memory_order: str | None = None) -> Any:
+    """Set the bits of `value` in an integer element; operands and errors as in atomic_add."""
+    return _update("or", dst, value, memory_order, False)
+
+
+def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
+    """What an element holds now, read in one piece and in the given memory order."""
+    place = _element(src, "src", "add")
+    order = _order(memory_order)
+    result = Var(current().hinted("value"), place.buffer.dtype)
+    record = load_record(place.buffer.dtype, order)
+    current().emit(Invoke(record, (place,), result=result, loc=here()), anywhere=True)
+    return result
+
+
+def atomic_store(dst: Any, src: Any, memory_order: str = "seq_cst") -> Any:
+    """Write one element in one piece and in the given memory order."""
+    return _update("exchange", dst, src, memory_order, False)
+
+
+def atomic_addx2(dst: Any, value: Any, return_prev: bool = False) -> Any:
+    """Add two neighbouring elements, from `value` on, to those from `dst` on (one instruction
+    for 16-bit types): `T.atomic_addx2(C[i, j], A[i, j])`."""
+    return _add_run(2, dst, value, return_prev)
+
+
+def atomic_addx4(dst: Any, value: Any, return_prev: bool = False) -> Any:
+    """Add four neighbouring elements, from `value` on, to those from `dst` on."""
+    return _add_run(4, dst, value, return_prev)
+
+
+# ---- elements ----------------------------------------------------------------------------------
+
+
+def _order(memory_order: str | None) -> str:
+    if memory_order is None:
+        return "relaxed"
+    if memory_order not in ORDERS:
+        raise TileValueError(
+            f"memory_order={memory_order!r} is not known", code="TL1754", loc=here(),
+            hint="use " + ", ".join(repr(o) for o in ORDERS),
+        )  # fmt: skip
+    return memory_order
+
+
+def _element(value: Any, what: str, op: str) -> Ref:
+    """The place of one element. TileTypeError (TL1752, TL1753) when it cannot be updated."""
+    if isinstance(value, Buffer) and all(const_int(n) == 1 for n in value.shape):
+        value = Load(value, (as_expr(0),) * value.rank)
+    if not isinstance(value, Load):
+        raise TileTypeError(
+            f"{what} is {value!r}, which is no element of a buffer", code="TL1752", loc=here(),
+            hint="name one element, such as C[i, j]",
+        )  # fmt: skip
+    _check_place(value.buffer, op)
+    return Ref(value.buffer, value.indices)
+
+
+def _check_place(buffer: Buffer, op: str) -> None:
+    name = buffer.name
+    if buffer.scope not in _PLACES:
+        raise TileTypeError(
+            f"{name} is a {buffer.scope.value} buffer, which no two threads share", code="TL1752",
+            loc=here(), hint="update global or shared memory; use an ordinary store here",
+        )  # fmt: skip
+    if not has_atomic(op, buffer.dtype):
+        raise TileTypeError(
+            f"elements of {name} are {buffer.dtype}, which has no atomic {op}", code="TL1753",
+            loc=here(), hint="use a type of at least 16 bits (integers for bit operations)",
+        )  # fmt: skip
+
+
+def _update(op: str, dst: Any, value: Any, memory_order: str | None, return_prev: bool) -> Any:
+    order = _order(memory_order)
+    if isinstance(value, Load) and isinstance(dst, Load):
+        return _update_element(op, _element(dst, "dst", op), value, order, return_prev)
+    if isinstance(value, Buffer | Region) and not is_scalar(value):
+        return _update_tile(op, dst, value, order, return_prev)
+    return _update_element(op, _element(dst, "dst", op), value, order, return_prev)
+
+
+def _update_element(op: str, place: Ref, value: Any, order: str, return_prev: bool) -> Any:
+    dtype = place.buffer.dtype
+    operands = (place, cast(as_expr(value, dtype), dtype))
+    result = Var(current().hinted("previous"), dtype) if return_prev else None
+    step = Invoke(atomic(op, dtype, order), operands, result=result, loc=here())
+    current().emit(step, anywhere=return_prev)
+    return step if result is None else result
+
+
+def _add_run(count: int, dst: Any, value: Any, return_prev: bool) -> Any:
+    if return_prev:
+        raise TileValueError(
+            f"T.atomic_addx{count} cannot give {count} previous values", code="TL1754", loc=here(),
+            hint="use T.atomic_add(..., return_prev=True) for each element",
+        )  # fmt: skip
+    place, builder, loc = _element(dst, "dst", "add"), current(), here()
+    dtype = place.buffer.dtype
+    if isinstance(value, Buffer) and not is_scalar(value):
+        value = Load(value, (as_expr(0),) * value.rank)
+    if not isinstance(value, Load):
+        raise TileTypeError(
+            f"value is {value!r}, which is no element of a buffer", code="TL1752", loc=loc,
+            hint=f"name the first of {count} neighbours, such as A[i, j]",
+        )  # fmt: skip
+    pack = Buffer(builder.fresh("pack"), (count,), dtype, Scope.LOCAL, loc=loc)
+    builder.emit(Alloc(pack, loc=loc), anywhere=True)
+    for k in range(count):
+        source = Load(value.buffer, (*value.indices[:-1], value.indices[-1] + k))
+        builder.emit(Store(pack, (as_expr(k),), cast(source, dtype), loc=loc), anywhere=True)
+    registers = Ref(pack, (as_expr(0),), count)
+    step = Invoke(atomic_add_run(count, dtype), (place, registers), loc=loc)
+    return builder.emit(step)
+
+
+# ---- tiles -------------------------------------------------------------------------------------
+
+
+def _update_tile(op: str, dst: Any, value: Any, order: str, return_prev: bool) -> AtomicTile:
+    if return_prev:
+        raise TileValueError(
+            f"a tile-wide atomic {op} gives no previous values", code="TL1754", loc=here(),
+            hint="loop over elements with T.Parallel",
+        )  # fmt: skip
+    source = as_region(value, "value")
+    target = as_region(dst, "dst", source.tile_shape)
+    _check_place(target.buffer, op)
+    made = AtomicTile(target, source, op, order, loc=here())
+    made.check()
+    current().emit(made)
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class AtomicTile(TileOp):
+    """`dst = dst op src`, element by element, each in one step."""
+
+    op_name: ClassVar[str] = "atomic"
+
+    dst: Region = updates()
+    src: Region = reads()
+    op: str = "add"
+    order: str = "relaxed"
+    spread: Fragment | None = None
+
+    def check(self) -> None:
+        if not same_extents(self.src.tile_shape, self.dst.tile_shape):
+            raise TileValueError(
+                f"atomic {self.op} of a {shape_text(self.src.tile_shape)} tile of "
+                f"{self.src.buffer.name} to a {shape_text(self.dst.tile_shape)} tile of "
+                f"{self.dst.buffer.name}",
+                code="TL1503", loc=self.loc,
+                hint="give both sides the same extents, for instance by slicing the larger one",
+            )  # fmt: skip
+
+    def label(self) -> str:
+        return f"{self.op} {self.src.buffer.name} -> {self.dst.buffer.name}"
+
+    def with_spread(self, spread: Fragment) -> AtomicTile:
+        return replace(self, spread=spread)
+
+    def reference(self, env: Env) -> None:
+        combine = OPERATIONS[self.op].numpy
+        value = env.get(self.src).astype(self.dst.dtype.numpy)
+        env.put(self.dst, combine(env.get(self.dst), value))
+
+    def layout_rule(self, ctx: LayoutContext) -> Iterable[Fact]:
+        if self.src.buffer.scope is not Scope.FRAGMENT:
+            return
+        extents = tile_extents(self.dst)
+        vars = tuple(Var(f"a{i}", lo=0, hi=e - 1) for i, e in enumerate(extents))
+        access = Access(self.src.buffer, self.src.index(expand(self.src, vars)), False)
+        yield Loop(self, vars, extents, (access,), f"atomic {self.label()}", _pair(self.dst))
+
+
+def _pair(region: Region) -> int:
+    """Elements that one atomic instruction adds: two of a 16-bit float type."""
+    return 2 if region.dtype.is_float and region.dtype.bits == 16 else 1
+
+
+@lowering(AtomicTile)
+def _threads(op: AtomicTile, ctx: LowerContext) -> Iterable[Stmt]:
+    """Each thread updates the elements it holds; pairs of 16-bit floats where they are aligned."""
+    extents = tile_extents(op.dst) or (1,)
+    spread = op.spread or Fragment.blocked(extents, ctx.num_threads, _pair(op.dst))
+    width = 1
+    if op.op == "add" and op.order == "relaxed":
+        width = ctx.vector_width(op.dst, extents[-1], min(_pair(op.dst), spread.contiguous(-1)))
+    walk = walk_tile(ctx, spread, width)
+    ok = both(walk.inside, guard_of(ctx, op.dst, walk.index))
+    for extent, stride in spread.replicas:  # an element that several threads hold counts once
+        ok = both(ok, binary("==", ctx.tid // stride % extent, 0))
+    target = Ref(ctx.placed(op.dst.buffer), op.dst.index(expand(op.dst, walk.index)), width)
+    values = [_value(op, ctx, walk.index, walk.chunk * width, k) for k in range(width)]
+    body = _step(op, ctx, target, values, walk.chunk * width, width * walk.chunks)
+    yield walk.over(LoopKind.LANES, [guarded(ok, body, op.loc)], op.loc)
+
+
+def _value(
+    op: AtomicTile, ctx: LowerContext, index: tuple[Expr, ...], register: Expr, offset: int
+) -> Expr:
+    """Element `offset` of a chunk of the source, converted."""
+    src, buffer = op.src, ctx.placed(op.src.buffer)
+    if src.buffer.scope is Scope.FRAGMENT:
+        return cast(Load(buffer, (register + offset,)), op.dst.dtype)
+    moved = (*index[:-1], index[-1] + offset) if index else index
+    read: Expr = Load(buffer, src.index(expand(src, moved)))
+    return cast(read, op.dst.dtype)
+
+
+def _step(
+    op: AtomicTile, ctx: LowerContext, target: Ref, values: list[Expr], slot: Expr, slots: int
+) -> list[Stmt]:
+    dtype, loc = op.dst.dtype, op.loc
+    if len(values) == 1:
+        return [Invoke(atomic(op.op, dtype, op.order), (target, values[0]), loc=loc)]
+    pack = ctx.temp("pack", slots, dtype)
+    stores: list[Stmt] = [
+        Store(pack, (slot + k,), value, loc=loc) for k, value in enumerate(values)
+    ]
+    run = atomic_add_run(len(values), dtype)
+    return [*stores, Invoke(run, (target, Ref(pack, (slot,), len(values))), loc=loc)]
+
+
+FUNCTIONS = (
+    atomic_add, atomic_addx2, atomic_addx4, atomic_load, atomic_max, atomic_min, atomic_or,
+    atomic_store,
+)  # fmt: skip
