@@ -7,7 +7,7 @@ from typing import Any
 
 from tilelab.errors import Loc, TileRuntimeError
 from tilelab.frontend.types import TensorType
-from tilelab.ir import Buffer, Expr, Kernel, ScalarBuffer, ScalarParam, Seq, Stmt, Var
+from tilelab.ir import Alloc, Buffer, Expr, Kernel, ScalarBuffer, ScalarParam, Seq, Stmt, Var
 from tilelab.ir.builder import Builder, current
 
 
@@ -56,6 +56,18 @@ class Session(Builder):
                 hint="move it into the body of `with T.Kernel(...)`",
             )
         return super().emit(stmt, anywhere=anywhere)
+
+    def add_view(self, view: Buffer) -> None:
+        """Allocate a view where its storage begins to exist, so that it lives as long: a copy
+        into it may be moved out of the loop it stands in."""
+        if self.kernel is None:
+            self.emit(Alloc(view, loc=view.loc))  # raises: outside of a kernel
+        for block in reversed(self.blocks):
+            allocs = (s for s in block if isinstance(s, Alloc))
+            if any(s.buffer is view.storage for s in allocs):
+                block.append(Alloc(view, loc=view.loc))
+                return
+        self.blocks[1].append(Alloc(view, loc=view.loc))  # of a tensor: in the kernel's own block
 
     def declare(self, name: str, kind: TensorType) -> Buffer:
         """A tensor parameter: its buffer, the same for every declaration of the name."""

@@ -67,8 +67,10 @@ from tilelab.language.math import (
     truncmod,
 )
 from tilelab.language.memory import alloc_fragment, alloc_local, alloc_shared, alloc_var
+from tilelab.language.sync import NAMES as _SYNC
 from tilelab.language.tensor import Ref, StridedTensor, Tensor, empty
 from tilelab.language.views import reshape, view
+from tilelab.language.warp import NAMES as _WARP
 from tilelab.tile.ops import LANGUAGE as _OPS
 
 Buffer = Tensor
@@ -87,10 +89,10 @@ __all__ = [
     "truncmod", "unroll", "use_swizzle", "vectorized", "view",
 ]  # fmt: skip
 # exp, max, float16, copy, ...: names that a table defines.
-globals().update(_FUNCTIONS)
-globals().update(_DTYPES)
-globals().update(_OPS)
-__all__ += [name for name in (*_FUNCTIONS, *_DTYPES, *_OPS) if not name.startswith("_")]
+_TABLES = (_FUNCTIONS, _DTYPES, _OPS, _SYNC, _WARP)
+for _table in _TABLES:
+    globals().update(_table)
+__all__ += [name for table in _TABLES for name in table if not name.startswith("_")]
 
 
 def __getattr__(name: str) -> NoReturn:

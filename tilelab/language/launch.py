@@ -81,7 +81,8 @@ def get_block_extents() -> list[Any]:
     return [get_block_extent(dim) for dim in range(3)]
 
 
-def _linear_thread() -> Expr:
+def linear_thread() -> Expr:
+    """The thread's number in its block, x fastest."""
     tx, ty, tz = get_thread_bindings()
     nx, ny, _ = get_thread_extents()
     return tx + nx * (ty + ny * tz)
@@ -89,17 +90,17 @@ def _linear_thread() -> Expr:
 
 def get_lane_idx(warp_size: int | None = None) -> Expr:
     """The thread's number within its warp."""
-    return _linear_thread() % (warp_size or _WARP)
+    return linear_thread() % (warp_size or _WARP)
 
 
 def get_warp_idx(warp_size: int | None = None) -> Expr:
     """The number of the thread's warp."""
-    return _linear_thread() // (warp_size or _WARP)
+    return linear_thread() // (warp_size or _WARP)
 
 
 def get_warp_group_idx(warp_size: int | None = None, warps_per_group: int | None = None) -> Expr:
     """The number of the thread's warp group (four warps)."""
-    return _linear_thread() // ((warp_size or _WARP) * (warps_per_group or 4))
+    return linear_thread() // ((warp_size or _WARP) * (warps_per_group or 4))
 
 
 def _axis(variables: tuple[Var, ...], dim: int) -> Expr:

@@ -7,7 +7,7 @@ from typing import Any
 from tilelab.dtypes import DType
 from tilelab.errors import TileNotSupported, TileTypeError, TileValueError
 from tilelab.frontend import as_dims, plain_dtype, session
-from tilelab.ir import Alloc, Buffer, Expr, Scope, as_expr, const_int
+from tilelab.ir import Buffer, Expr, Scope, as_expr, const_int
 from tilelab.tile.operands import shape_text
 
 Dim = Expr | int
@@ -40,9 +40,10 @@ def view(src: Buffer, shape: Any = None, dtype: Any = None, strides: Any = None)
     _check_supported(src, kind, strides)
     _check_sizes(src, extents, kind)
     trace = session()
-    loc = trace.loc()
-    made = Buffer(trace.hinted("view"), extents, kind, src.scope, loc=loc, alias_of=src.storage)
-    trace.emit(Alloc(made, loc=loc), anywhere=True)
+    made = Buffer(
+        trace.hinted("view"), extents, kind, src.scope, loc=trace.loc(), alias_of=src.storage
+    )
+    trace.add_view(made)
     return made
 
 

@@ -137,7 +137,7 @@ class Syncer:
         self.kernel, self.ctx = kernel, ctx
         self.exempt = ring_buffers(kernel)
         accesses = shared_accesses(kernel.body)
-        self.read_by_async_proxy = {id(b) for b, mode in accesses if mode == ASYNC_READ}
+        self.read_by_async_proxy = {id(b.storage) for b, mode in accesses if mode == ASYNC_READ}
         self.role: tuple[int, int] | None = None
 
     def run(self) -> ThreadKernel:

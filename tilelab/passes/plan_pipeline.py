@@ -130,8 +130,11 @@ class Candidate:
     def _why_not(self, op: Copy) -> str:
         tile = op.dst.buffer
         position = self._position(op)
+        views = (n.buffer for n in walk(self.kernel) if isinstance(n, Alloc))
+        if any(v.storage is tile.storage and v is not tile for v in views):
+            return f"{tile.name} is seen under another shape too, and slots are made of one buffer"
         for touch in touches(self.kernel):
-            if touch.buffer is op.src.buffer and touch.is_write:
+            if touch.buffer.storage is op.src.buffer.storage and touch.is_write:
                 return f"{op.src.buffer.name} is also written by this kernel"
             if touch.buffer is not tile or touch.stmt is op:
                 continue

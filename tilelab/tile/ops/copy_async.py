@@ -26,6 +26,8 @@ def why_not_tma(src: Region, dst: Region, ctx: LowerContext) -> str:
         return "it is not a copy from global to shared memory"
     if src.dtype != dst.dtype:
         return f"it converts {src.dtype} to {dst.dtype}"
+    if tensor.alias_of is not None:
+        return f"{tensor.name} is a view of a tensor"
     if tensor.rank > TMA_MAX_RANK:
         return f"{tensor.name} has {tensor.rank} axes, TMA takes {TMA_MAX_RANK}"
     extents = tile_extents(dst)

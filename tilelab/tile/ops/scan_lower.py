@@ -51,7 +51,7 @@ def scan_tile(ctx: LowerContext, op: Scan) -> list[Stmt]:
     """Fetch fragments into a shared tile, scan it, and bring the result where it belongs."""
     wide = accumulator_type(op.dst.dtype)
     src, dst = op.src, op.dst
-    apart = dst.buffer is not src.buffer or _same_place(src, dst)
+    apart = dst.buffer.storage is not src.buffer.storage or _same_place(src, dst)
     direct = dst.buffer.scope is Scope.SHARED and apart
     out: list[Stmt] = []
     tile: Region | None = None
@@ -76,7 +76,8 @@ def scan_tile(ctx: LowerContext, op: Scan) -> list[Stmt]:
 def _same_place(a: Region, b: Region) -> bool:
     """Whether two regions of one shape start at the same element."""
     starts = zip(a.starts, b.starts, strict=True)
-    return a.tile_axes == b.tile_axes and all(x.key == y.key for x, y in starts)
+    same = a.buffer is b.buffer and a.tile_axes == b.tile_axes
+    return same and all(x.key == y.key for x, y in starts)
 
 
 @dataclass(frozen=True)
