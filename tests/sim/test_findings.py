@@ -249,7 +249,9 @@ def test_wrong_expected_byte_count(extra):
     assert "16 bytes" in found.message
 
 
-def tma_store_kernel(fence: bool = True, wait: bool = True, offset: int = 0) -> Block:
+def tma_store_kernel(
+    fence: bool = True, wait: bool = True, offset: int = 0, x: int = 0, y: int = 0
+) -> Block:
     b = Block(64)
     out = b.tensor("out", (8, 64), "float16")
     s = b.shared("S", (16, 64), "float16")
@@ -258,7 +260,7 @@ def tma_store_kernel(fence: bool = True, wait: bool = True, offset: int = 0) -> 
     b.add(loop(i, 8, b.store(s, (i, b.tx), (i * 64 + b.tx).astype("float16"))))
     if fence:
         b.add(b.call(I.FENCE_PROXY_ASYNC))
-    store = [b.call(I.tma_store(2), box, ref(s, 0, offset), 0, 0, loc=at(70)),
+    store = [b.call(I.tma_store(2), box, ref(s, 0, offset), x, y, loc=at(70)),
              b.call(I.TMA_STORE_COMMIT)]  # fmt: skip
     if wait:
         store.append(b.call(I.tma_store_wait_read(0)))
@@ -274,6 +276,8 @@ def test_tma_store_and_what_it_needs():
     assert "fence.proxy.async" in found.message and found.loc.line == 70
     assert only(run(tma_store_kernel(wait=False), out=out), f.MISSING_WAIT).loc.line == 70
     assert only(run(tma_store_kernel(offset=8), out=out), f.MISALIGNED).loc.line == 70
+    assert only(run(tma_store_kernel(x=4), out=out), f.MISALIGNED).loc.line == 70
+    assert only(run(tma_store_kernel(y=-1), out=out), f.MISALIGNED).loc.line == 70
 
 
 def test_misaligned_vector_access():

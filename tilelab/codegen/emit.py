@@ -28,11 +28,14 @@ def emit(program: Program) -> CudaSource:
         first = len(out.lines) + 1
         kernel(Context(k, Names({name}), preamble, out), name)
         spans.append(KernelSpan(name, first, len(out.lines)))
-    return _joined(preamble, out, spans)
+    own = dict.fromkeys(text for k in program.kernels for text in k.sources)
+    return _joined(preamble, out, spans, [line for text in own for line in [*text.split("\n"), ""]])
 
 
-def _joined(preamble: Preamble, out: Writer, spans: list[KernelSpan]) -> CudaSource:
-    head = preamble.lines("\n".join(out.lines))
+def _joined(
+    preamble: Preamble, out: Writer, spans: list[KernelSpan], own: list[str]
+) -> CudaSource:
+    head = [*preamble.lines("\n".join(out.lines)), *own]
     shift = len(head)
     links = tuple(replace(k, line=k.line + shift) for k in out.links)
     kernels = tuple(KernelSpan(s.name, s.first + shift, s.last + shift) for s in spans)

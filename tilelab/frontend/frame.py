@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import builtins
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from tilelab.errors import TileNotSupported, TileRuntimeError, TileTypeError
 from tilelab.frontend.assign import Assign
+from tilelab.frontend.checks import check_in_kernel
 from tilelab.frontend.kernel import KernelFrame
 from tilelab.frontend.looping import Looping
 from tilelab.frontend.loops import is_loop
@@ -40,15 +42,19 @@ class Frame(Values, Assign, Looping):
             warnings.warn("a loop that is not used in a for statement does nothing", stacklevel=2)
         self.session.adopt(value)
 
-    def fails(self, cond: Any) -> bool:
-        """Whether an assert fails now. TileNotSupported (TL1447) for a run-time condition."""
-        if is_traced(cond):
+    def fails(self, cond: Any, message: Callable[[], Any] | None = None) -> bool:
+        """Whether an assert fails now; a run-time condition is checked by the kernel, with
+        `message()` as its text. TileNotSupported (TL1447) for one outside of a kernel."""
+        if not is_traced(cond):
+            return not truth(cond)
+        if self.session.kernel is None:
             raise TileNotSupported(
-                "assert on a value known only at run time is not supported yet",
+                "assert stands outside T.Kernel, on a value known only at run time",
                 code="TL1447",
-                hint="check it on the host, or store a flag to a tensor",
+                hint="move it into the kernel, or check the value before the call",
             )
-        return not truth(cond)
+        check_in_kernel(self.session, cond, "" if message is None else str(message()))
+        return False
 
     def ret(self, value: Any) -> Any:
         """`return value`; not from inside a run-time branch or loop (TL1448)."""

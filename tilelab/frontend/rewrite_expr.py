@@ -50,7 +50,8 @@ def constant(value: object) -> ast.Constant:
     return ast.Constant(value)  # type: ignore[arg-type]
 
 
-def _thunk(body: ast.expr) -> ast.Lambda:
+def thunk(body: ast.expr) -> ast.Lambda:
+    """`lambda: body`."""
     empty = ast.arguments(
         posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[]
     )
@@ -117,7 +118,7 @@ class ExprRewriter(ast.NodeTransformer):
         test, a, b = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
         if any(isinstance(n, ast.NamedExpr) for side in (a, b) for n in ast.walk(side)):
             self.refuse(node, "a walrus in a conditional expression", "assign it before")
-        return tracer_call("choose", node, test, _thunk(a), _thunk(b))
+        return tracer_call("choose", node, test, thunk(a), thunk(b))
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         """`(y := e)` binds once: `(y := __tl.at("y")(e))`."""

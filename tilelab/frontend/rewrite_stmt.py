@@ -17,7 +17,7 @@ import ast
 from typing import Any
 
 from tilelab.frontend.names import assigned, read_first, target_names
-from tilelab.frontend.rewrite_expr import ExprRewriter, constant, place, tracer_call
+from tilelab.frontend.rewrite_expr import ExprRewriter, constant, place, thunk, tracer_call
 
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
@@ -131,8 +131,8 @@ class StmtRewriter(ExprRewriter):
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        fails = tracer_call("fails", node.test, self.visit(node.test))
         args = [self.visit(node.msg)] if node.msg is not None else []
+        fails = tracer_call("fails", node.test, self.visit(node.test), *map(thunk, args))
         error = ast.Call(ast.Name("AssertionError", ast.Load()), args, [])
         return place(ast.If(fails, [ast.Raise(error, None)], []), node)
 

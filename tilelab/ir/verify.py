@@ -1,8 +1,8 @@
 """The rules of the IR as code; the pass runner checks them after every pass.
 
 Four tables say what holds, and higher ranks extend them: BINDERS (what a node brings into scope
-for what is under it), DECLARES (what a statement brings into scope for those after it), NODE_RULES (what one node must be like) and CHECKERS (what a fact that some
-pass made promises about the whole tree).
+for what is under it), DECLARES (what a statement brings into scope for those after it), NODE_RULES
+(what one node must be like) and CHECKERS (what a fact that some pass made promises about the tree).
 """
 
 from __future__ import annotations

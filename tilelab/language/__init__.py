@@ -6,6 +6,7 @@ not exist with the near ones.
 
 from typing import Any, NoReturn
 
+from tilelab.language.debug import NAMES as _DEBUG
 from tilelab.language.dtypes import NAMES as _DTYPES
 from tilelab.language.dtypes import dtype
 from tilelab.language.function import const, dynamic, macro, prim_func, symbolic
@@ -67,6 +68,9 @@ from tilelab.language.math import (
     truncmod,
 )
 from tilelab.language.memory import alloc_fragment, alloc_local, alloc_shared, alloc_var
+from tilelab.language.pointers import NAMES as _POINTERS
+from tilelab.language.queries import NAMES as _QUERIES
+from tilelab.language.roles import NAMES as _ROLES
 from tilelab.language.sync import NAMES as _SYNC
 from tilelab.language.tensor import Ref, StridedTensor, Tensor, empty
 from tilelab.language.views import reshape, view
@@ -89,7 +93,9 @@ __all__ = [
     "truncmod", "unroll", "use_swizzle", "vectorized", "view",
 ]  # fmt: skip
 # exp, max, float16, copy, ...: names that a table defines.
-_TABLES = (_FUNCTIONS, _DTYPES, _OPS, _SYNC, _WARP)
+_TABLES = (
+    _FUNCTIONS, _DEBUG, _DTYPES, _OPS, _POINTERS, _ROLES, _SYNC, _WARP, _QUERIES,
+)  # fmt: skip
 for _table in _TABLES:
     globals().update(_table)
 __all__ += [name for table in _TABLES for name in table if not name.startswith("_")]

@@ -154,7 +154,7 @@ def Cast(dtype: Any, value: Any) -> Expr:
 def infinity(dtype: Any = "float32") -> Expr:
     """Plus infinity of a floating-point type; -T.infinity(dtype) is the other one."""
     kind = plain_dtype(dtype)
-    if not kind.is_float:
+    if not kind.is_float or not np.isinf(np.float32(math.inf).astype(kind.numpy)):
         raise TileTypeError(f"{kind} has no infinity", code="TL1492", hint="use T.max_value(dtype)")
     return Const(math.inf, kind)
 
@@ -163,10 +163,8 @@ _finfo: Any = ml_dtypes.finfo
 
 
 def _limits(dtype: Any) -> tuple[float | int, float | int]:
-
     kind = plain_dtype(dtype)
     if kind.is_float:
-
         info = _finfo(kind.numpy)
         return float(info.min), float(info.max)
     if kind.is_bool:

@@ -98,9 +98,7 @@ def tvm_storage_sync(storage_scope: str) -> Stmt:
 
 def syncthreads_count(predicate: Any) -> Expr:
     """All threads wait for each other; in how many of them the predicate holds."""
-    return evaluate(
-        SYNCTHREADS_COUNT, as_bool(predicate), dtype=INT32, what="T.syncthreads_count"
-    )
+    return evaluate(SYNCTHREADS_COUNT, as_bool(predicate), dtype=INT32, what="T.syncthreads_count")
 
 
 def syncthreads_and(predicate: Any) -> Expr:

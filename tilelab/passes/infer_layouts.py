@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tilelab.errors import TileInternalError, TileValueError
+from tilelab.errors import TileInternalError, TileNotSupported, TileValueError
 from tilelab.ir import (
     Alloc,
     Buffer,
@@ -19,6 +19,7 @@ from tilelab.ir import (
     Stmt,
     Store,
     as_expr,
+    children,
     const_int,
     map_children,
     walk,
@@ -32,6 +33,7 @@ from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import LayoutDecision
 from tilelab.passes.relayout import resolve
 from tilelab.passes.warp_specialize import USER_THREADS
+from tilelab.thread.nodes import Role
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import Access, Fact, Loop, TileOp
 
@@ -60,23 +62,63 @@ MAX_RELAYOUTS = 64
 
 def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     threads = worker_threads(kernel)
-    lower = planning_context(ctx, threads)
     for _ in range(MAX_RELAYOUTS):
         try:
-            solution = solve(_facts(kernel, lower), threads, Views.of(kernel))
+            facts = _facts(kernel, ctx)
+            solution = solve(facts, threads, Views.of(kernel))
         except LayoutConflict as conflict:
             step = resolve(kernel, conflict)
             ctx.note(step.note, conflict.statement, level="warning")
             kernel = step.kernel
             continue
+        _check_threads(facts, solution)
         return _finish(kernel, solution, threads, ctx)
     raise TileInternalError(f"layouts still conflict after {MAX_RELAYOUTS} re-layouts")
 
 
-def _facts(kernel: Kernel, lower: LowerContext) -> list[Fact]:
-    nodes = list(walk(kernel))
-    facts: list[Fact] = [f for n in nodes if isinstance(n, TileOp) for f in n.layout_rule(lower)]
-    return facts + [_loop_fact(n) for n in nodes if isinstance(n, ParallelFor)]
+def _facts(kernel: Kernel, ctx: PassContext) -> list[Fact]:
+    """Facts of ops, then of loops: each for the threads that run it."""
+    facts: list[Fact] = []
+    loops: list[Fact] = []
+    contexts: dict[int, LowerContext] = {}
+    for node, threads in threads_of(kernel):
+        lower = contexts.get(threads) or planning_context(ctx, threads)
+        contexts[threads] = lower
+        if isinstance(node, TileOp):
+            facts += [_for_threads(f, threads) for f in node.layout_rule(lower)]
+        elif isinstance(node, ParallelFor):
+            loops.append(_for_threads(_loop_fact(node), threads))
+    return facts + loops
+
+
+def _for_threads(fact: Fact, threads: int) -> Fact:
+    return replace(fact, threads=threads) if isinstance(fact, Loop) else fact
+
+
+def threads_of(kernel: Kernel) -> Iterator[tuple[Node, int]]:
+    """Every node of a kernel's body with the number of threads that run it, parents first."""
+
+    def visit(node: Node, threads: int) -> Iterator[tuple[Node, int]]:
+        threads = node.count if isinstance(node, Role) else threads
+        yield node, threads
+        for child in children(node):
+            yield from visit(child, threads)
+
+    return visit(kernel.body, worker_threads(kernel))
+
+
+def _check_threads(facts: Sequence[Fact], solution: Solution) -> None:
+    """TileNotSupported (TL1765) for a fragment that different numbers of threads hold."""
+    for fact in facts:
+        spread = solution.loops.get(id(fact.key)) if isinstance(fact, Loop) else None
+        if isinstance(fact, Loop) and spread is not None and spread.num_threads != fact.threads:
+            names = ", ".join(sorted({a.buffer.name for a in fact.accesses}))
+            raise TileNotSupported(
+                f"{names}: {fact.why} is run by {fact.threads} threads, and the fragment is held "
+                f"by {spread.num_threads}",
+                code="TL1765", loc=fact.key.loc,
+                hint="use the fragment inside one T.ws, or hand it over in shared memory",
+            )  # fmt: skip
 
 
 def _finish(kernel: Kernel, solution: Solution, threads: int, ctx: PassContext) -> Kernel:
@@ -95,7 +137,7 @@ def _loop_fact(loop: ParallelFor) -> Loop:
         if size is None:
             raise TileValueError(
                 "the extent of a T.Parallel loop is known only at run time",
-                code="TL1703",
+                code="TL1712",
                 loc=loop.loc,
                 hint="loop over a constant block size; elements outside a tensor are skipped",
             )

@@ -24,12 +24,15 @@ from tilelab.ir import (
     Store,
     While,
     as_expr,
+    const_int,
     walk,
 )
 from tilelab.ir.stmt import OWN_ELEMENTS
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC,
+    MBARRIER_ARRIVE,
+    NAMED_BARRIER_ARRIVE,
     NAMED_BARRIER_SYNC,
     SYNCTHREADS,
 )
@@ -38,13 +41,16 @@ from tilelab.thread.nodes import (
     Invoke,
     Program,
     Ref,
+    Role,
     SharedDescriptor,
+    TensorMap,
     ThreadKernel,
     VectorCopy,
     WarpRoles,
 )
 
 READ, WRITE, ASYNC_READ = "read", "written", "read by the tensor cores"
+FILL = "filled by TMA"  # the mbarrier tells readers, so it only waits for earlier accesses
 ATOMIC = "updated by atomics"  # these need no order among themselves
 _ROLE_MODES = {"reads": (READ,), "writes": (WRITE,), "updates": (READ, WRITE)}
 
@@ -65,6 +71,10 @@ def _invoke(n: Invoke) -> Iterator[tuple[Buffer, str]]:
             yield operand.ref.buffer, ASYNC_READ
         elif isinstance(operand, Ref):
             modes = _ROLE_MODES.get(param.role, ())
+            if param.role == "writes" and any(p.role == "barrier" for p in n.intrinsic.operands):
+                modes = (FILL,)
+            if param.role == "reads" and any(isinstance(o, TensorMap) for o in n.operands):
+                modes = (ASYNC_READ,)  # a TMA store
             for mode in (ATOMIC,) if modes and n.intrinsic.cost == "atomic" else modes:
                 yield operand.buffer, mode
 
@@ -99,7 +109,8 @@ class Pending:
     def add(self, accesses: list[tuple[Buffer, str]]) -> None:
         kinds = {WRITE: self.written, ATOMIC: self.atomic}
         for buffer, mode in accesses:
-            kinds.get(mode, self.read)[id(buffer)] = buffer
+            if mode != FILL:
+                kinds.get(mode, self.read)[id(buffer)] = buffer
 
     def merge(self, other: Pending) -> None:
         self.written.update(other.written)
@@ -114,7 +125,7 @@ class Pending:
                 return f"{name} was written by other threads"
             if mode != ATOMIC and id(buffer) in self.atomic:
                 return f"{name} was updated by other threads' atomics"
-            if mode in (WRITE, ATOMIC) and id(buffer) in self.read:
+            if mode in (WRITE, ATOMIC, FILL) and id(buffer) in self.read:
                 return f"{name} is still being read by other threads"
             if mode == WRITE and id(buffer) in self.written:
                 return f"{name} is written by other threads too"
@@ -139,6 +150,8 @@ class Syncer:
         accesses = shared_accesses(kernel.body)
         self.read_by_async_proxy = {id(b.storage) for b, mode in accesses if mode == ASYNC_READ}
         self.role: tuple[int, int] | None = None
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._taken = set(_named_by_user(kernel))
 
     def run(self) -> ThreadKernel:
         body = self.seq(self.kernel.body, Pending())
@@ -163,7 +176,9 @@ class Syncer:
         if isinstance(s, Invoke) and s.intrinsic in _BARRIERS:
             fence = self._fence(state, s)
             state.clear()
-            return [*fence, s]
+            return [*fence, self._of_role(s)]
+        if isinstance(s, Invoke) and s.intrinsic is MBARRIER_ARRIVE:
+            return [*self._fence(state, s), s]
         accesses = self.accesses(s)
         out = self._barrier_for(accesses, state, s)
         state.add(accesses)
@@ -178,13 +193,24 @@ class Syncer:
         out = self._fence(state, s)
         state.clear()
         self.ctx.note(f"barrier: {reason}", s)
-        if self.role is None:
-            out.append(Invoke(SYNCTHREADS, (), reason, loc=s.loc))
-        else:
-            number, count = self.role
-            operands = (as_expr(number), as_expr(count))
-            out.append(Invoke(NAMED_BARRIER_SYNC, operands, reason, loc=s.loc))
+        out.append(self._of_role(Invoke(SYNCTHREADS, (), reason, loc=s.loc)))
         return out
+
+    def _of_role(self, barrier: Invoke) -> Invoke:
+        """A barrier of the block; inside a role the barrier of its own threads."""
+        if self.role is None or barrier.intrinsic is not SYNCTHREADS:
+            return barrier
+        operands = tuple(as_expr(n) for n in self.role)
+        return Invoke(NAMED_BARRIER_SYNC, operands, barrier.reason, loc=barrier.loc)
+
+    def _number(self, role: Role) -> int:
+        """The named barrier of a role's threads: the same wherever these threads have a role."""
+        key = (role.first, role.count)
+        if key not in self._numbers:
+            free = (n for n in range(1, 16) if n not in self._taken)
+            self._numbers[key] = next(free)
+            self._taken.add(self._numbers[key])
+        return self._numbers[key]
 
     def _fence(self, state: Pending, s: Stmt) -> list[Stmt]:
         """Before a barrier: each writer of a tile that wgmma or TMA will read fences its writes,
@@ -231,8 +257,8 @@ class Syncer:
 
     def roles(self, s: WarpRoles, state: Pending) -> list[Stmt]:
         done: list[Any] = []
-        for number, role in enumerate(s.roles):
-            self.role = (number + 1, role.count)
+        for role in s.roles:
+            self.role = (self._number(role), role.count)
             done.append(replace(role, body=self.seq(role.body, state.copy())))
         self.role = None
         same = all(a.body is b.body for a, b in zip(done, s.roles, strict=True))
@@ -255,6 +281,15 @@ _RULES: dict[type[Stmt], Callable[[Syncer, Any, Pending], list[Stmt]]] = {
     Seq: Syncer.nested, If: Syncer.branch, For: Syncer.loop, While: Syncer.loop,
     WarpRoles: Syncer.roles,
 }  # fmt: skip
+
+
+def _named_by_user(kernel: ThreadKernel) -> Iterator[int]:
+    """Numbers of the named barriers that the program itself uses."""
+    for n in walk(kernel.body):
+        if isinstance(n, Invoke) and n.intrinsic in (NAMED_BARRIER_SYNC, NAMED_BARRIER_ARRIVE):
+            number = const_int(n.operands[0])
+            if number is not None:
+                yield number
 
 
 def ring_buffers(kernel: ThreadKernel) -> set[int]:

@@ -134,7 +134,7 @@ def _spread_rest(solution: Solution, loops: Sequence[Loop], num_threads: int) ->
     for loop in sorted(loops, key=lambda f: -points(f)):
         if id(loop.key) in solution.loops:
             continue
-        spread = Fragment.blocked(loop.extents or (1,), num_threads, loop.vector)
+        spread = Fragment.blocked(loop.extents or (1,), loop.threads or num_threads, loop.vector)
         _settle(solution, loop, spread)
         _propagate(solution, loops)
 

@@ -40,7 +40,7 @@ class Views:
     def follow(self, entry: Entry) -> Iterable[Entry]:
         """The layouts that a fragment's layout gives to the views of its registers.
 
-        Raises TileNotSupported (TL1761) when the digits cannot be cut as a view needs it.
+        Raises TileNotSupported (TL1771) when the digits cannot be cut as a view needs it.
         """
         buffer, layout, _ = entry
         if buffer.scope is not Scope.FRAGMENT:
@@ -51,7 +51,7 @@ class Views:
                 raise TileNotSupported(
                     f"{other.name} views the fragment {buffer.name}, whose layout {layout} cannot "
                     f"be seen as {other.static_shape}",
-                    code="TL1761",
+                    code="TL1771",
                     loc=other.loc,
                     hint="copy it to a shared buffer and view that one",
                 )
@@ -61,7 +61,7 @@ class Views:
         """Give every shared view a layout that follows from the member that decides.
 
         `buffers` (id -> entry) is changed in place; `fixed` holds the ids of buffers whose layout
-        an instruction demands. Raises TileNotSupported (TL1762) when two demands disagree.
+        an instruction demands. Raises TileNotSupported (TL1772) when two demands disagree.
         """
         for group in self.groups:
             if group[0].scope is Scope.SHARED:
@@ -115,7 +115,7 @@ def _torn(leader: Buffer, group: list[Buffer]) -> TileNotSupported:
     names = ", ".join(b.name for b in group)
     return TileNotSupported(
         f"the views {names} share one storage and need different layouts of it",
-        code="TL1762",
+        code="TL1772",
         loc=leader.loc,
         hint="copy one of them to a buffer of its own",
     )

@@ -112,6 +112,7 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
         dynamic_bytes=0,
         static_bytes=0,
         body=replace(body, body=(*start, *body.body)),
+        sources=_attr(kernel, "source", ()),
         loc=kernel.loc,
     )
     return Lowered(done, tuple(state.aligned.values()))
@@ -130,8 +131,11 @@ def _slot(buffer: Buffer) -> SharedSlot:
 
 
 def _user_threads(kernel: Kernel) -> tuple[int, ...]:
-    found: Any = next((v for k, v in kernel.attrs if k == "user_threads"), kernel.threads)
-    return tuple(found)
+    return tuple(_attr(kernel, "user_threads", kernel.threads))
+
+
+def _attr(kernel: Kernel, name: str, default: Any) -> Any:
+    return next((v for k, v in kernel.attrs if k == name), default)
 
 
 def _linear_thread(kernel: Kernel, threads: int) -> tuple[list[Let], Expr]:
@@ -225,11 +229,26 @@ class Lowering:
     def same(self, s: Stmt) -> list[Stmt]:
         return [s]
 
+    def _thread_in(self, role: Role) -> tuple[list[Let], Expr]:
+        """The thread's number within a role, with bounds that layout formulas rely on."""
+        if role.first == 0 and role.count == self.ctx.num_threads:
+            return [], self.ctx.tid
+        tid = Var("tid", lo=0, hi=role.count - 1)
+        return [Let(tid, self.ctx.tid - role.first, loc=self.kernel.loc)], tid
+
     def roles(self, s: WarpRoles) -> list[Stmt]:
         out: list[Role] = []
         for role in s.roles:
-            inner = replace(self.ctx, first_thread=role.first)
-            out.append(replace(role, body=Lowering(inner, self.kernel).seq(role.body)))
+            lets, tid = self._thread_in(role)
+            inner = replace(
+                self.ctx, tid=tid, num_threads=role.count, first_thread=role.first
+            )
+            lower = Lowering(inner, self.kernel)
+            body = lower.seq(role.body)
+            self.slots.extend(lower.slots)
+            used = {id(n) for n in _outside_maps(body)}
+            start = tuple(let for let in lets if id(let.var) in used)
+            out.append(replace(role, body=replace(body, body=(*start, *body.body))))
         return [replace(s, roles=tuple(out))]
 
 

@@ -34,6 +34,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
 from tilelab.passes.infer_layouts import SPREAD
+from tilelab.thread.intrinsic import Intrinsic
 from tilelab.thread.nodes import Invoke, Operand, Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import both, guarded, loop
@@ -105,6 +106,7 @@ class Elements:
         self.exact = {id(v): p[0] for v, p in point.items()}  # layout formulas
         self.named = {id(v): p[1] for v, p in point.items()}  # for the reader
         self.vars = tuple(point)
+        self.guards = not ctx.option("tl.disable_safe_memory_legalize", False)
 
     def value(self, e: Expr) -> Expr:
         """An expression with loop variables, fragment reads and tensor reads lowered."""
@@ -124,7 +126,7 @@ class Elements:
     def _safe_load(self, n: Load) -> Expr:
         indices = tuple(self.value(i) for i in n.indices)
         read = Load(self.ctx.placed(n.buffer), indices)
-        if n.buffer.scope is not Scope.GLOBAL:
+        if n.buffer.scope is not Scope.GLOBAL or not self.guards:
             return read
         ok = self.ctx.indices_in_bounds(n.buffer, indices)
         return read if ok is None else select(ok, read, as_expr(0, n.dtype))
@@ -138,7 +140,7 @@ class Elements:
             raise TileNotSupported(
                 f"an element of the fragment {access.buffer.name} is used outside of T.Parallel: "
                 "only some threads hold it",
-                code="TL1704",
+                code="TL1713",
                 loc=getattr(access, "loc", None),
                 hint="use T.Parallel, or copy the fragment to shared memory first",
             )
@@ -156,7 +158,7 @@ class Elements:
         if rule is None:
             raise TileNotSupported(
                 f"{type(s).__name__} cannot stand in an elementwise loop",
-                code="TL1705",
+                code="TL1714",
                 loc=s.loc,
                 hint="move it out of T.Parallel",
             )
@@ -171,7 +173,7 @@ class Elements:
         indices = tuple(self.value(i) for i in s.indices)
         done = replace(s, buffer=self.ctx.placed(s.buffer), indices=indices, value=value)
         ok: Expr | None = None
-        if s.buffer.scope is Scope.GLOBAL:
+        if s.buffer.scope is Scope.GLOBAL and self.guards:
             ok = self.ctx.indices_in_bounds(s.buffer, indices)
         if s.buffer.scope in (Scope.GLOBAL, Scope.SHARED):
             ok = both(self._first_replica(), ok)
@@ -184,7 +186,8 @@ class Elements:
     def invoke(self, s: Invoke) -> Stmt:
         """An instruction with operands lowered; one whose place lies outside of a tensor is
         skipped, unless its value is wanted."""
-        done = replace(s, operands=tuple(self.operand(o) for o in s.operands))
+        operands = tuple(self.operand(o) for o in s.operands)
+        done = replace(s, intrinsic=self._possible(s), operands=operands)
         refs = [o for o in done.operands if isinstance(o, Ref)]
         roles = {p.role for p in s.intrinsic.operands}
         in_memory = any(r.buffer.scope in (Scope.GLOBAL, Scope.SHARED) for r in refs)
@@ -202,6 +205,19 @@ class Elements:
             if r.buffer.scope is Scope.GLOBAL:
                 ok = both(ok, self.ctx.indices_in_bounds(r.buffer, r.indices))
         return guarded(ok, [done], s.loc)
+
+    def _possible(self, s: Invoke) -> Intrinsic:
+        """The instruction, or what stands for it on this target. TileNotSupported (TL1756)."""
+        record: Intrinsic | None = s.intrinsic
+        features = self.ctx.target.features
+        while record is not None and record.needs is not None and record.needs not in features:
+            record = record.otherwise
+        if record is None:
+            raise TileNotSupported(
+                f"{s.intrinsic.name} needs {s.intrinsic.needs}, and {self.ctx.target} has none",
+                code="TL1756", loc=s.loc, hint="compile for a target that has it",
+            )  # fmt: skip
+        return record
 
     def operand(self, operand: Operand) -> Operand:
         """An instruction's operand: a value, or a place."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilelab.passes.base import Pass
 from tilelab.passes.check_ops import check_ops
 from tilelab.passes.choose_policy import choose_policy
+from tilelab.passes.find_roles import find_roles
 from tilelab.passes.infer_layouts import infer_layouts
 from tilelab.passes.insert_sync import insert_sync
 from tilelab.passes.lower import lower_tile_ops
@@ -15,6 +16,7 @@ from tilelab.passes.warp_specialize import warp_specialize
 
 PASSES: tuple[Pass, ...] = (
     check_ops,  # mistakes are reported on the program as the user wrote it
+    find_roles,  # before planning: whose threads run an op decides how it is lowered
     choose_policy,  # before anything asks which instruction a gemm takes
     plan_pipeline,  # on whole ops: "this copy runs ahead" is one property of one op
     warp_specialize,  # realises TMA plans; before layouts, so they see the final buffers

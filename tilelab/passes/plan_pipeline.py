@@ -33,12 +33,14 @@ from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import Mechanism, PipelinePlan, PlannedOp, RolePlan, VersionedBuffer
 from tilelab.target import Feature
-from tilelab.thread.nodes import Invoke, Ref
+from tilelab.thread.nodes import Invoke, Ref, WarpRoles
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import TileOp
+from tilelab.tile.ops.barriers import BarrierInit
 from tilelab.tile.ops.copy import Copy
 from tilelab.tile.ops.copy_async import async_width, why_not_tma
 from tilelab.tile.ops.gemm import Gemm, plan_of
+from tilelab.tile.ops.registers import RegisterBudget
 
 WARPGROUP = 128
 PLAN = "plan"
@@ -198,8 +200,8 @@ def _may_specialise(
         return False, "the block's threads have more than one axis"
     if any(n is v for v in kernel.thread_vars for n in walk(kernel.body)):
         return False, "the program uses the thread index itself"
-    if any(isinstance(n, Invoke) and _joins_threads(n) for n in walk(kernel.body)):
-        return False, "the program synchronises or exchanges values between threads itself"
+    if any(_joins_threads(n) for n in walk(kernel.body)):
+        return False, "the program divides or synchronises its threads itself"
     wanted = [c for c in loops if c.stages >= 1 and c.producers]
     for candidate in wanted:
         if not any(s is candidate.loop for s in kernel.body.body):
@@ -210,8 +212,10 @@ def _may_specialise(
     return bool(wanted), "every producer copy is a TMA load"
 
 
-def _joins_threads(n: Invoke) -> bool:
-    """Whether an instruction of the program cannot be moved into one of two warp roles."""
+def _joins_threads(n: Node) -> bool:
+    """Whether a statement of the program cannot be moved into one of two warp roles."""
+    if not isinstance(n, Invoke):
+        return isinstance(n, WarpRoles | BarrierInit | RegisterBudget)
     record = n.intrinsic
     barrier = any(p.role == "barrier" for p in record.operands)
     return barrier or record.waits or record.group != "thread" or n.result is not None
@@ -243,7 +247,7 @@ def _decide(c: Candidate, ctx: PassContext, specialise: bool, why: str) -> Pipel
         producers=tuple(_planned_copy(op, engines[mechanism], c.lower) for op in producers),
         consumers=tuple(_planned(s, c.lower) for s in _work(c, mechanism)),
         buffers=tuple(VersionedBuffer(b, stages, _bytes(b)) for b in names),
-        roles=_roles(c.kernel.num_threads, mechanism),
+        roles=_roles(c.kernel, mechanism),
         barriers=(),
         loc=c.loop.loc,
         reason=f"pipeline over {c.loop.var.name}: {reason}",
@@ -283,13 +287,17 @@ def _statement_label(stmt: Stmt) -> str:
     return f"{what} {written[0]}" if written else what
 
 
-def _roles(threads: int, mechanism: Mechanism) -> tuple[RolePlan, ...]:
+def _roles(kernel: Kernel, mechanism: Mechanism) -> tuple[RolePlan, ...]:
+    threads = kernel.num_threads
     if mechanism != "tma":
         return (RolePlan("all", 0, threads, None),)
-    registers = consumer_registers(threads)
+    wishes: dict[str, Any] = dict(kernel.attrs)
+    keep = "keep_registers" in wishes
+    mine = wishes.get("consumer_registers", consumer_registers(threads))
+    spared = wishes.get("producer_registers", PRODUCER_REGISTERS)
     return (
-        RolePlan("consumer", 0, threads, registers),
-        RolePlan("producer", threads, WARPGROUP, PRODUCER_REGISTERS),
+        RolePlan("consumer", 0, threads, None if keep else mine),
+        RolePlan("producer", threads, WARPGROUP, None if keep else spared),
     )
 
 

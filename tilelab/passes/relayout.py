@@ -24,7 +24,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import substitute
 from tilelab.passes.layout_solver import LayoutConflict
 from tilelab.tile.op import TileOp
-from tilelab.tile.operands import whole
+from tilelab.tile.operands import is_whole, whole
 from tilelab.tile.ops.copy import Copy
 
 
@@ -77,8 +77,9 @@ def _name(kernel: Kernel, buffer: Buffer) -> str:
 def _needs(statement: Stmt, buffer: Buffer) -> tuple[bool, bool]:
     """Whether the copy must be filled before, and taken back after."""
     if isinstance(statement, TileOp):
-        after = any(r.buffer is buffer for r in statement.written_regions())
-        return any(r.buffer is buffer for r in statement.read_regions()), after
+        written = [r for r in statement.written_regions() if r.buffer is buffer]
+        read = any(r.buffer is buffer for r in statement.read_regions())
+        return read or not all(map(is_whole, written)), bool(written)
     stores = [n for n in walk(statement) if isinstance(n, Store) and n.buffer is buffer]
     # A loop may leave elements alone, so what it writes starts from the old values.
     return True, bool(stores)

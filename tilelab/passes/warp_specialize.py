@@ -202,8 +202,10 @@ def _setmaxnreg(ctx: PassContext, ring: Ring, role: str) -> list[Stmt]:
     if not ctx.target.has(Feature.SETMAXNREG) or ctx.option("tl.disable_setmaxnreg", False):
         return []
     registers = next(r.registers for r in ring.plan.roles if r.name == role)
+    if registers is None:
+        return []
     make = warpgroup_reg_alloc if role == "consumer" else warpgroup_reg_dealloc
-    return [Invoke(make(registers or 0), (), loc=ring.loop.loc)]
+    return [Invoke(make(registers), (), loc=ring.loop.loc)]
 
 
 def _consumer(rest: list[Stmt], rings: dict[int, Ring], threads: int, ctx: PassContext) -> Seq:

@@ -38,6 +38,8 @@ def run_simulated(
     scalars = {v.name: n for v, n in zip(signature.variables, numbers, strict=True)}
     program = _program_for(signature, builds, values)
     report = simulate(program, arrays, scalars, **options)
+    for line in report.printed:
+        print(line)
     reports.announce(report)
     return [values[i] for i in signature.outputs], report
 

@@ -21,12 +21,13 @@ BARRIER_DIVERGENCE = "TL2008"
 PARTIAL_WARP = "TL2009"
 RUNAWAY_LOOP = "TL2010"
 BARRIER_MISUSE = "TL2011"
+ASSERTION = "TL2020"
 
 KINDS = {
     OUT_OF_BOUNDS: "bounds", UNINITIALISED: "uninitialised", MISSING_WAIT: "async",
     DEADLOCK: "barriers", EXPECTED_BYTES: "barriers", MISALIGNED: "alignment", RACE: "races",
     BARRIER_DIVERGENCE: "barriers", PARTIAL_WARP: "barriers", RUNAWAY_LOOP: "barriers",
-    BARRIER_MISUSE: "barriers",
+    BARRIER_MISUSE: "barriers", ASSERTION: "assertions",
 }  # fmt: skip
 """Code -> the name under which `simulate(checks=...)` switches it."""
 ALL_CHECKS = frozenset(KINDS.values())
@@ -43,6 +44,7 @@ _HINTS = {
     PARTIAL_WARP: "let whole warps run this instruction",
     RUNAWAY_LOOP: "check the loop's condition: nothing that it reads changes",
     BARRIER_MISUSE: "initialise the barrier with the number of arrivals of one phase",
+    ASSERTION: "T.print the values that the condition reads",
 }
 
 

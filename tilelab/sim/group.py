@@ -20,6 +20,7 @@ from tilelab.sim.frame import Array, Frame
 from tilelab.sim.registers import Registers
 from tilelab.sim.shadow import Access, Clocks, Shadow
 from tilelab.sim.shared import SharedMemory
+from tilelab.sim.speech import Speech
 from tilelab.thread import ThreadKernel
 
 WARP = 32
@@ -73,6 +74,7 @@ class BlockGroup:
         self.epoch = 0
         self.transfers: list[Any] = []
         self.events: list[Event] = []
+        self.speech = Speech()
 
     def coordinates(self, row: int) -> tuple[int, ...]:
         """blockIdx of a row, x first."""

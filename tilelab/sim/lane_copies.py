@@ -116,7 +116,7 @@ class CopyLanes(BarrierLanes):
     # ---- TMA ----------------------------------------------------------------------------------
 
     def _transfers(
-        self, tensor_map: Any, place: Place, coords: Sequence[Any]
+        self, tensor_map: Any, place: Place, coords: Sequence[Any], stores: bool
     ) -> Iterator[tma.Transfer]:
         """One transfer for every active lane: TMA instructions are issued by single threads."""
         frame, group = self.frame, self.group
@@ -135,7 +135,7 @@ class CopyLanes(BarrierLanes):
                 bases = bases[:1]
             transfer = tma.prepare(
                 group, tensor_map, place, bases, frame.rows[keep], int(lane), starts,
-                self.memory.loc, self.role,
+                self.memory.loc, self.role, stores,
             )  # fmt: skip
             if transfer is not None:
                 yield transfer
@@ -145,7 +145,7 @@ class CopyLanes(BarrierLanes):
         group, loc = self.group, self.memory.loc
         barriers, which = self.which(bar)
         self.usable(barriers, which, by_copy=True)
-        for transfer in self._transfers(tensor_map, dst, coords):
+        for transfer in self._transfers(tensor_map, dst, coords, stores=False):
             transfer.bar = (barriers, which[np.isin(self.frame.rows, transfer.rows)])
             tma.issue_load(transfer)
             group.event(self.role, "tma load", loc, int(which[0]))
@@ -158,7 +158,7 @@ class CopyLanes(BarrierLanes):
     def tma_store(self, tensor_map: Any, src: Place, coords: Sequence[Any]) -> None:
         """Queue a box from shared to global memory."""
         group, loc = self.group, self.memory.loc
-        for transfer in self._transfers(tensor_map, src, coords):
+        for transfer in self._transfers(tensor_map, src, coords, stores=True):
             tma.issue_store(transfer)
             group.event(self.role, "tma store", loc)
             group.counters.add(loc, "tma_bytes_written", transfer.num_bytes * len(transfer.rows))

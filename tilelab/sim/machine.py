@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
+from tilelab.sim import speech
 from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.lane_atomics import AtomicLanes
@@ -89,6 +90,14 @@ class LaneMachine(AtomicLanes):
         self.tensor_core.wait(pending)
         self.memory.in_flight = self.tensor_core.unfinished()
         return self._no_wait()
+
+    def say(self, text: str, values: Sequence[Any]) -> None:
+        """Print for every active lane."""
+        speech.say(self.group, self.frame, self.memory.loc, text, values)
+
+    def require(self, ok: Any, text: str) -> None:
+        """A failed assertion ends its blocks."""
+        speech.require(self.group, self.frame, self.memory.loc, ok, text)
 
     def finish(self) -> None:
         """The strand ends: what is under way still happens."""

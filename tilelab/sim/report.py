@@ -9,6 +9,7 @@ from typing import Any
 from tilelab.sim.counters import KernelCounters, LineCounters
 from tilelab.sim.findings import Finding
 from tilelab.sim.group import Event
+from tilelab.sim.speech import Printed
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class SimReport:
     """What a simulation found. Outputs are in the arrays that were given to it.
 
     counters: one per kernel; events: of the first group of blocks of every kernel; modelled_ms:
-    `sim.model`'s time on the target, for all kernels together.
+    `sim.model`'s time on the target, for all kernels together. printed: what T.print said.
     """
 
     findings: tuple[Finding, ...]
@@ -25,6 +26,7 @@ class SimReport:
     seconds: float
     blocks: int
     modelled_ms: float = 0.0
+    printed: tuple[Printed, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -49,6 +51,7 @@ class SimReport:
             f"{1e3 * self.modelled_ms:.1f} us modelled"
         ]
         lines += [str(found) for found in self.findings]
+        lines += [str(line) for line in self.printed]
         for kernel in self.counters:
             lines.append(f"kernel {kernel.kernel}:")
             for loc, line in kernel.lines.items():
@@ -80,6 +83,7 @@ class SimReport:
                 }
                 for k in self.counters
             ],
+            "printed": [str(line) for line in self.printed],
             "events": [
                 {**asdict(e), "loc": None if e.loc is None else e.loc.line} for e in self.events
             ],

@@ -19,6 +19,7 @@ from tilelab.sim.group import BlockGroup, Event
 from tilelab.sim.model import kernel_seconds
 from tilelab.sim.report import SimReport
 from tilelab.sim.scheduler import SCHEDULES, Schedule, Scheduler
+from tilelab.sim.speech import Printed, Speech
 from tilelab.sim.statements import RUNNERS
 from tilelab.sim.strand import Strand
 from tilelab.sim.waiting import DRIVERS
@@ -57,6 +58,7 @@ def simulate(
     code = Code(RUNNERS, DRIVERS)
     counters: list[KernelCounters] = []
     events: list[Event] = []
+    printed: list[Printed] = []
     total, modelled = 0, 0.0
     with np.errstate(all="ignore"):
         for kernel in program.kernels:
@@ -66,8 +68,12 @@ def simulate(
             modelled += kernel_seconds(kernel, launch.counters.total(), blocks)
             counters.append(launch.counters)
             events.extend(launch.events)
+            printed.extend(launch.speech.lines)
     seconds = time.perf_counter() - started
-    return SimReport(findings.all(), tuple(counters), tuple(events), seconds, total, 1e3 * modelled)
+    return SimReport(
+        findings.all(), tuple(counters), tuple(events), seconds, total, 1e3 * modelled,
+        tuple(printed),
+    )  # fmt: skip
 
 
 def _checks(checks: bool | Iterable[str]) -> frozenset[str]:
@@ -174,6 +180,7 @@ class _Launch:
         self.grid = tuple(_number(g, env) for g in kernel.grid)
         self.counters = KernelCounters(kernel.name)
         self.events: list[Event] = []
+        self.speech = Speech()
 
     def run(self, progress: Progress | None) -> int:
         """All blocks, a group at a time; how many there were."""
@@ -198,6 +205,7 @@ class _Launch:
     def _run_group(self, numbers: Array) -> BlockGroup:
         kernel = self.kernel
         group = BlockGroup(kernel, self.grid, numbers, self.memory, self.findings, self.counters)
+        group.speech = self.speech
         env = Env(self.env)
         rest = numbers
         for var, extent in zip(kernel.block_vars, self.grid, strict=False):

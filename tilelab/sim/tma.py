@@ -165,6 +165,7 @@ def prepare(
     coords: Array,
     loc: Loc | None,
     role: str,
+    stores: bool,
 ) -> Transfer | None:
     """A transfer between `coords` and byte addresses (an int or one per row); None (with a
     finding, and the blocks stopped) when the chip could not run it."""
@@ -172,7 +173,9 @@ def prepare(
     inner = tensor_map.box[0] * size
     boxes = int(np.prod(tensor_map.box[1:]))
     bases = np.atleast_1d(np.asarray(address))
-    problem = _illegal(group, tensor_map, inner, bases)
+    problem = _illegal(group, tensor_map, inner, bases) or _illegal_start(
+        tensor_map, coords, stores
+    )
     if problem:
         group.report(
             f.MISALIGNED, problem, loc, row=int(rows[0]), thread=thread, buffer=place.buffer
@@ -207,6 +210,19 @@ def _illegal(group: BlockGroup, tensor_map: TensorMap, inner: int, bases: Array)
     view = box_view(group.arrays[tensor_map.tensor], tensor_map)
     if any(s % _CHUNK for s in view.strides[:-1]) or view.strides[-1] != view.itemsize:
         return f"the rows of {tensor_map.tensor.name} are no multiple of 16 bytes apart"
+    return ""
+
+
+def _illegal_start(tensor_map: TensorMap, coords: Array, stores: bool) -> str:
+    """Starts that stop an H200 with an illegal instruction (measured: tests/gpu has the legal
+    ones): an inner coordinate that is no multiple of 16 bytes, a store from a negative one."""
+    starts = coords[:, 0] * tensor_map.tensor.dtype.bytes
+    name = tensor_map.tensor.root.name
+    if (starts % _CHUNK).any():
+        first = int(coords[int((starts % _CHUNK).argmax()), 0])
+        return f"a TMA box of {name} starts at inner coordinate {first}, no multiple of 16 bytes"
+    if stores and (coords < 0).any():
+        return f"a TMA store to {name} starts at the negative coordinate {int(coords.min())}"
     return ""
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Generator, Iterator
+from typing import Any, cast
 
 from tilelab.ir import For, If, Node, Seq, Stmt, While
 from tilelab.sim.code import Driver
@@ -32,8 +32,8 @@ def _drive_seq(s: Strand, stmt: Seq, frame: Frame) -> Iterator[Any]:
 def _drive_invoke(s: Strand, stmt: Invoke, frame: Frame) -> Iterator[Any]:
     operands = [s.operand(o, frame) for o in stmt.operands]
     s.machine.frame = frame
-    steps: Any = stmt.intrinsic.meaning(s.machine, *operands) or ()
-    value: Any = yield from steps
+    steps = stmt.intrinsic.meaning(s.machine, *operands) or ()
+    value = yield from cast("Generator[Any, Any, Any]", steps)
     bind_result(stmt, value, frame)
 
 

@@ -254,11 +254,31 @@ class TensorCore:
         dealt = split.transpose(4, 2, 6, 0, 1, 3, 5).reshape(half, len(tile), 128)
         keep = product.accumulate
         if varies(keep) or keep:
+            if not varies(keep):
+                self._check_written(product, numbers)
             old = registers.load(buffer, numbers, frame)
             if varies(keep):
                 old = np.where(keep, old, np.float32(0))
             dealt = dealt + old
         registers.store(buffer, numbers, dealt, frame)
+
+
+    def _check_written(self, product: Product, numbers: Array) -> None:
+        """Report an accumulator that a product adds to before anything was written there."""
+        group, (buffer, first) = self.group, product.d
+        bad = group.registers.invalid(buffer, numbers, product.frame)
+        if bad is None or not group.findings.wants(f.UNINITIALISED):
+            return
+        number, row, lane = (int(i) for i in np.argwhere(bad)[0])
+        group.report(
+            f.UNINITIALISED,
+            f"wgmma adds to {buffer.root.name} (register {first + number}), which was never "
+            "written",
+            product.loc,
+            row=int(product.frame.rows[min(row, len(product.frame.rows) - 1)]),
+            thread=int(product.frame.lanes[min(lane, len(product.frame.lanes) - 1)]),
+            buffer=buffer,
+        )
 
 
 def _actors(product: Product, group: BlockGroup) -> tuple[Array, int]:

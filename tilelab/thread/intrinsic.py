@@ -76,6 +76,14 @@ class Machine(Protocol):
         """Report a finding unless the running lanes are whole groups of `size` threads."""
         ...
 
+    def say(self, text: str, values: Sequence[Array]) -> None:
+        """Print for every active lane: `text` is a format of Python's `%` for the values."""
+        ...
+
+    def require(self, ok: Array, text: str) -> None:
+        """Report a finding, and stop the blocks, where an active lane has `ok` false."""
+        ...
+
     def count(self, counter: str, per_lane: int) -> None:
         """Add work to a counter: `per_lane` for each active lane (and lane-loop iteration)."""
         ...
@@ -170,6 +178,7 @@ class Intrinsic:
     is_async: bool = False
     source: str = ""
     includes: tuple[str, ...] = ()
+    otherwise: Intrinsic | None = None  # the same without the feature `needs`
     requires: tuple[str, ...] = ()  # other helpers (by name) that this helper's text calls
 
     def __repr__(self) -> str:

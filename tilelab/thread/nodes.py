@@ -138,7 +138,8 @@ class ThreadKernel(Node):
     tensor pointers, then scalars (runtime numbers and dynamic sizes). `locals` are the register
     arrays; `shared` the plan of shared memory; `views` name the bytes of tensors anew. `dynamic_bytes` is what the launch asks for;
     barriers stand in static shared memory. `roles_threads` counts threads with extra producer
-    warps: `threads` is the final block size, `user_threads` what the program wrote.
+    warps: `threads` is the final block size, `user_threads` what the program wrote. `sources` is
+    CUDA text of the program's own that stands before the kernels.
     """
 
     name: str
@@ -156,6 +157,7 @@ class ThreadKernel(Node):
     static_bytes: int
     body: Seq
     min_blocks: int = 1
+    sources: tuple[str, ...] = ()
     views: tuple[Buffer, ...] = ()
     loc: Loc | None = field(default=None, kw_only=True)
 

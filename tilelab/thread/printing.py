@@ -81,6 +81,8 @@ def _kernel(k: ThreadKernel, p: Printer) -> None:
     p.depth += 1
     threads = f"{k.threads}, of the program {k.user_threads}, at least {k.min_blocks} block(s)"
     p.line(f"launch grid={p.text(k.grid)} threads={threads}", k)
+    for text in k.sources:
+        p.line(f"source {text!r}", k)
     p.line(f"shared bytes: {k.dynamic_bytes} dynamic, {k.static_bytes} static", k)
     p.line(f"blocks {p.text(k.block_vars)}, threads {p.text(k.thread_vars)}", k)
     for part in (*k.maps, *k.shared):

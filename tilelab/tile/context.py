@@ -87,6 +87,11 @@ class LowerContext:
         """A new register array of `count` elements."""
         return self._local(name, count, dtype, None)
 
+    def tile_in_registers(self, name: str, layout: Fragment, dtype: DType) -> Buffer:
+        """A new tile spread over the threads, for a step of a lowering."""
+        unique = self.shared.names(name)
+        return Buffer(unique, layout.shape, dtype, Scope.FRAGMENT, layout=layout)
+
     def _local(self, name: str, count: int, dtype: DType, origin: Buffer | None) -> Buffer:
         unique = name if origin is not None else self.shared.names(name)
         loc = origin.loc if origin is not None else None

@@ -25,6 +25,11 @@ class Held:
     inside: Expr | None
     tile_index: tuple[Expr, ...]
 
+    @property
+    def value(self) -> Expr:
+        """What the register holds."""
+        return Load(self.registers, (self.number,))
+
 
 Visit = Callable[[Held], Stmt]
 
@@ -70,7 +75,7 @@ def to_memory(ctx: LowerContext, src: Region, dst: Region, loc: Loc | None) -> l
     target = ctx.placed(dst.buffer)
 
     def put(held: Held) -> Stmt:
-        value = cast(Load(held.registers, (held.number,)), target.dtype)
+        value = cast(held.value, target.dtype)
         return Store(target, dst.index(held.tile_index), value, loc=loc)
 
     return each_held(ctx, src, put, loc, once=True)

@@ -53,7 +53,8 @@ class Loop:
     """An elementwise loop: its points are spread over the threads like the fragments it touches.
 
     `key` identifies the statement whose layout is wanted; `vector` is how many neighbours along
-    the last axis one thread would like to hold.
+    the last axis one thread would like to hold; `threads` how many threads run the loop (0: all
+    that compute).
     """
 
     key: Stmt
@@ -62,6 +63,7 @@ class Loop:
     accesses: tuple[Access, ...]
     why: str
     vector: int = 1
+    threads: int = 0
 
 
 Fact = Fixed | Prefer | Loop

@@ -24,6 +24,13 @@ def whole(buffer: Buffer) -> Region:
     return Region(buffer, (zero,) * buffer.rank, extents, tuple(range(buffer.rank)))  # type: ignore[arg-type]
 
 
+def is_whole(region: Region) -> bool:
+    """Whether a region is all of its buffer, axis by axis."""
+    sizes = zip(region.extents, region.buffer.shape, strict=True)
+    same = all(as_expr(e).key == as_expr(n).key for e, n in sizes)
+    return same and all(const_int(s) == 0 for s in region.starts)
+
+
 def as_region(value: Any, what: str, tile_shape: tuple[Extent, ...] | None = None) -> Region:
     """`value` as a region. A base point `A[i, j]` covers `tile_shape` on the last axes.
 

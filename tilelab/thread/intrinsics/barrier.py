@@ -101,6 +101,7 @@ def _mbarrier(
     needs: Feature = Feature.MBARRIER,
     waits: bool = False,
     group: WarpScope = "thread",
+    otherwise: Intrinsic | None = None,
 ) -> Intrinsic:
     """A record of an instruction on one mbarrier with at most one more operand."""
     operands = (_BAR, Param(extra, "value")) if extra else (_BAR,)
@@ -115,6 +116,7 @@ def _mbarrier(
     return Intrinsic(
         f"mbarrier_{name}", operands, f"tl::mbarrier_{name}({{bar}}{shown})", text, meaning,
         group=group, cost=cost, needs=needs, waits=waits, source=source, requires=(SMEM_ADDR,),
+        otherwise=otherwise,
     )  # fmt: skip
 
 
@@ -176,9 +178,15 @@ _WAIT_LOOP = (
     '"\n               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n'
     '"\n               "@!done bra AGAIN;\\n}\\n'
 )
+MBARRIER_TEST_WAIT = _mbarrier(
+    "test_wait", "parity", _WAIT_LOOP.replace("try_wait", "test_wait"), _wait,
+    "PTX ISA, mbarrier.test_wait, try_wait", cost="wait", waits=True,
+)  # fmt: skip
+"""As MBARRIER_WAIT, asking again and again: for chips whose threads cannot sleep at a barrier."""
+
 MBARRIER_WAIT = _mbarrier(
     "wait", "parity", _WAIT_LOOP, _wait, "PTX ISA, mbarrier.test_wait, try_wait",
-    cost="wait", needs=Feature.TMA, waits=True,
+    cost="wait", needs=Feature.TMA, waits=True, otherwise=MBARRIER_TEST_WAIT,
 )  # fmt: skip
 """Wait until the phase of the given parity has completed (a fresh barrier passes parity 1)."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -48,8 +48,8 @@ def shuffle(mode: str) -> Intrinsic:
 
 
 def _shuffled(value: Array, choice: Array, width: Array, partner: Partner) -> Array:
-    lanes: Array = np.arange(value.shape[-1])
-    first = lanes // width * width
+    lanes = cast(Array, np.arange(value.shape[-1]))
+    first: Array = lanes // width * width
     wanted = partner(lanes - first, choice, width)
     source = np.where((wanted >= 0) & (wanted < width), first + wanted, lanes)
     return np.take_along_axis(value, source, -1)
@@ -60,7 +60,7 @@ def _by_warp(values: Array) -> Array:
     return values.reshape(*values.shape[:-1], -1, _WARP)
 
 
-def _for_all(values: Array) -> Array:
+def _for_all(values: Any) -> Array:
     """(..., warps) -> (..., lanes): every lane of a warp gets the warp's value."""
     return np.repeat(values, _WARP, axis=-1)
 
@@ -83,9 +83,9 @@ def _vote(name: str, function: str, meaning: Callable[[Array], Array]) -> Intrin
     )  # fmt: skip
 
 
-ANY_SYNC = _vote("any_sync", "__any_sync", lambda t: _for_all(_by_warp(t).any(-1)))
+ANY_SYNC = _vote("any_sync", "__any_sync", lambda t: _for_all(np.any(_by_warp(t), axis=-1)))
 """Whether the predicate holds in some lane of the warp."""
-ALL_SYNC = _vote("all_sync", "__all_sync", lambda t: _for_all(_by_warp(t).all(-1)))
+ALL_SYNC = _vote("all_sync", "__all_sync", lambda t: _for_all(np.all(_by_warp(t), axis=-1)))
 """Whether the predicate holds in every lane of the warp."""
 BALLOT_SYNC = _vote("ballot_sync", "__ballot_sync", _ballot)
 """Bit i says whether the predicate holds in lane i of the warp."""

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from tilelab.errors import TileNotSupported, TileTypeError, TileValueError
 from tilelab.ir import Load, Region, Scope, Seq, Stmt, as_expr, const_int
 from tilelab.ir.builder import current
-from tilelab.layout import SharedLayout
 from tilelab.target import Feature
 from tilelab.thread.intrinsics.barrier import MBARRIER_ADD_EXPECTED, MBARRIER_EXPECT_TX
 from tilelab.thread.intrinsics.cp_async import CP_ASYNC_COMMIT
@@ -26,8 +25,6 @@ from tilelab.tile.ops.copy_async import (
     tma_load_tile,
     why_not_tma,
 )
-
-Place = Ref
 
 
 def tma_copy(

@@ -31,8 +31,10 @@ from tilelab.thread.intrinsics.atomic import (
     ORDERS,
     atomic,
     atomic_add_run,
-    atomic_load as load_record,
     has_atomic,
+)
+from tilelab.thread.intrinsics.atomic import (
+    atomic_load as load_record,
 )
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.context import LowerContext

@@ -46,4 +46,5 @@ def _one_thread(op: BarrierInit, ctx: LowerContext) -> Iterable[Stmt]:
         why = "make them known to the async proxy"
         body.append(Invoke(MBARRIER_INIT_FENCE, (), why, loc=op.loc))
     yield If(binary("==", op.thread, 0), Seq(tuple(body), loc=op.loc), loc=op.loc)
-    yield Invoke(SYNCTHREADS, (), "barriers are initialised before any thread uses them", loc=op.loc)
+    why = "barriers are initialised before any thread uses them"
+    yield Invoke(SYNCTHREADS, (), why, loc=op.loc)

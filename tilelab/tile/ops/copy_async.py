@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tilelab.errors import Loc
 from tilelab.ir import Expr, LoopKind, Region, Scope, Stmt, as_expr, const_int
 from tilelab.layout import Fragment, SharedLayout
@@ -39,6 +41,9 @@ def why_not_tma(src: Region, dst: Region, ctx: LowerContext) -> str:
     if const_int(strides[-1]) != 1:
         return f"the last axis of {tensor.name} is not contiguous"
     size = tensor.dtype.bytes
+    if ctx.divides(src.starts[-1]) * size < TMA_ALIGNMENT:
+        # Measured on an H200: such a box stops the kernel with an illegal instruction.
+        return f"the tile may start off a 16-byte boundary of the rows of {tensor.name}"
     for axis, stride in enumerate(strides[:-1]):
         if ctx.divides(stride) * size < TMA_ALIGNMENT:
             return f"the stride of axis {axis} of {tensor.name} is no multiple of 16 bytes"
@@ -58,23 +63,31 @@ def tma_load_tile(
     ctx: LowerContext, src: Region, dst: Region, barrier: Ref, loc: Loc | None
 ) -> list[Stmt]:
     """One TMA box for each panel of the shared tile, completing on `barrier`."""
-    tensor, width = src.buffer, panel_width(dst)
-    layout: SharedLayout | None = dst.buffer.layout
+    record = tma_load(src.buffer.rank)
+    return [
+        Invoke(record, (descriptor, barrier, place, *coordinates), loc=loc)
+        for descriptor, place, coordinates in tensor_boxes(ctx, src, dst)
+    ]
+
+
+def tensor_boxes(
+    ctx: LowerContext, outer: Region, inner: Region
+) -> Iterator[tuple[TensorMap, Ref, tuple[Expr, ...]]]:
+    """The boxes between a region of a tensor and a shared tile, one for each panel of the tile:
+    descriptor, place in shared memory, coordinates (innermost axis first)."""
+    tensor, width = outer.buffer, panel_width(inner)
+    layout: SharedLayout | None = inner.buffer.layout
     swizzle = layout.swizzle.row if layout is not None and layout.swizzle is not None else 0
     box = [1] * tensor.rank
-    for axis in src.tile_axes:
-        box[axis] = int(const_int(src.extents[axis]) or 1)
+    for axis in outer.tile_axes:
+        box[axis] = int(const_int(outer.extents[axis]) or 1)
     box[-1] = min(width, TMA_MAX_BOX)
-    descriptor = _tensor_map(ctx, src, tuple(reversed(box)), swizzle)
+    descriptor = _tensor_map(ctx, outer, tuple(reversed(box)), swizzle)
     ctx.need_alignment(tensor, TMA_ALIGNMENT)
-    tile = ctx.placed(dst.buffer)
-    out: list[Stmt] = []
-    for first in range(0, int(dst.buffer.static_shape[-1]), box[-1]):
-        place = Ref(tile, (*dst.starts[:-1], dst.starts[-1] + first))
-        coordinates = (src.starts[-1] + first, *reversed(src.starts[:-1]))
-        operands = (descriptor, barrier, place, *coordinates)
-        out.append(Invoke(tma_load(tensor.rank), operands, loc=loc))
-    return out
+    tile = ctx.placed(inner.buffer)
+    for first in range(0, int(inner.buffer.static_shape[-1]), box[-1]):
+        place = Ref(tile, (*inner.starts[:-1], inner.starts[-1] + first))
+        yield descriptor, place, (outer.starts[-1] + first, *reversed(outer.starts[:-1]))
 
 
 def _tensor_map(ctx: LowerContext, src: Region, box: tuple[int, ...], swizzle: int) -> TensorMap:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 from tilelab.ir import Expr, For, If, LoopKind, Region, Scope, Seq, Stmt, Store, as_expr, const_int
 from tilelab.ir.builder import current
 from tilelab.layout import Fragment
 from tilelab.tile.context import LowerContext
+from tilelab.tile.elementwise import loop
+from tilelab.tile.held import Held, each_held
 from tilelab.tile.op import Env, TileOp, lowering, writes
-from tilelab.tile.operands import as_region, here
+from tilelab.tile.operands import as_region, here, is_whole
 
 
 def fill(buffer: Any, value: Any) -> Fill:
@@ -48,12 +51,7 @@ class Fill(TileOp):
         env.put(self.dst, self.value)
 
 
-def _is_whole(region: Region) -> bool:
-    pairs = zip(region.starts, region.extents, region.buffer.shape, strict=True)
-    return all(const_int(s) == 0 and const_int(e) == const_int(n) for s, e, n in pairs)
-
-
-@lowering(Fill, when=lambda op, ctx: op.dst.buffer.scope is Scope.FRAGMENT and _is_whole(op.dst))
+@lowering(Fill, when=lambda op, ctx: op.dst.buffer.scope is Scope.FRAGMENT and is_whole(op.dst))
 def _registers(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
     """A whole fragment: every register of every thread, whatever the layout."""
     local = ctx.placed(op.dst.buffer)
@@ -62,7 +60,33 @@ def _registers(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
     yield For(r, as_expr(0), as_expr(local.shape[0]), as_expr(1), LoopKind.LANES, body, loc=op.loc)
 
 
-@lowering(Fill, when=lambda op, ctx: op.dst.buffer.scope is not Scope.FRAGMENT)
+@lowering(Fill, when=lambda op, ctx: op.dst.buffer.scope is Scope.FRAGMENT)
+def _part_of_registers(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
+    """A part of a fragment: the registers whose elements lie in it."""
+
+    def put(held: Held) -> Stmt:
+        return Store(held.registers, (held.number,), op.value, loc=op.loc)
+
+    return each_held(ctx, op.dst, put, op.loc)
+
+
+@lowering(Fill, when=lambda op, ctx: op.dst.buffer.scope is Scope.LOCAL)
+def _private(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
+    """A private array: every thread fills its own."""
+    extents = tuple(int(const_int(e) or 0) for e in op.dst.tile_shape)
+    count = prod(extents)
+    number = ctx.fresh("i", count)
+    index: list[Expr] = []
+    rest: Expr = number
+    for extent in reversed(extents):
+        index.insert(0, rest % extent)
+        rest = rest // extent
+    local = ctx.placed(op.dst.buffer)
+    store = Store(local, op.dst.index(tuple(index)), op.value, loc=op.loc)
+    yield loop(number, count, LoopKind.LANES, [store], op.loc)
+
+
+@lowering(Fill)
 def _memory(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
     """Memory: threads take elements in turn; elements outside a tensor are skipped."""
     extents = tuple(int(const_int(e) or 0) for e in op.dst.tile_shape)

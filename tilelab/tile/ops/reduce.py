@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tilelab.errors import TileNotSupported, TileValueError
-from tilelab.ir import Const, Expr, Region, Scope, Stmt, Var, as_expr, const_int
+from tilelab.errors import TileNotSupported, TileTypeError, TileValueError
+from tilelab.ir import Expr, Region, Scope, Stmt, Var, as_expr, const_int
 from tilelab.ir.builder import current
+from tilelab.layout import Fragment
 from tilelab.tile.combine import COMBINES
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, updates
-from tilelab.tile.operands import as_region, here, shape_text
-from tilelab.tile.ops.reduce_lower import reduce_registers
+from tilelab.tile.operands import as_region, here, is_whole, shape_text
+from tilelab.tile.ops.reduce_lower import reduce_tile
+
+KINDS = ("sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
+NAN_KINDS = ("max", "min", "absmax")
 
 
 def reduce(
-    buffer: Any, out: Any, reduce_type: str, dim: int = -1, clear: bool = True, **hints: Any
-) -> Reduce:
+    buffer: Any, out: Any, reduce_type: str, dim: int = -1, clear: bool = True, batch: int = 1,
+    nan_propagate: bool = False, annotations: Any = None,
+) -> Reduce:  # fmt: skip
     """Combine `buffer` along axis `dim` into `out` (that axis removed, or kept with extent 1).
 
-    `reduce_type`: "sum", "max", "min", "abssum", "absmax", "bitand", "bitor" or "bitxor".
-    `clear=False` combines with what `out` holds instead of replacing it. Every thread that holds
-    an element of `out` gets the result. Values are combined in the type of `out`.
-    Raises TileValueError (TL1521) for an unknown kind, axis or shape.
+    `buffer`, `out`: fragments or shared buffers, whole or a region. `reduce_type`: "sum", "max",
+    "min", "abssum", "absmax", "bitand", "bitor" or "bitxor". `clear=False` combines with what
+    `out` holds instead of replacing it. Every thread that holds an element of `out` gets the
+    result. Values are combined in the type of `out`. A maximum or minimum passes over NaN unless
+    `nan_propagate`. Raises TileValueError (TL1521) for an unknown kind, axis or shape,
+    TileNotSupported (TL1522) for other memory, TileTypeError (TL1525) for bits of floats.
     """
-    if reduce_type not in COMBINES:
-        raise TileValueError(
-            f"no reduction is called {reduce_type!r}",
-            code="TL1521",
-            loc=here(),
-            hint="use one of " + ", ".join(COMBINES),
-        )
-    source, target = as_region(buffer, "buffer"), as_region(out, "out")
+    del batch, annotations  # hints of the peer change no result
+    _check_kind(reduce_type, nan_propagate)
+    source = as_region(buffer, "buffer")
+    target = as_region(out, "out", (1,) if len(source.tile_shape) == 1 else None)
     rank = len(source.tile_shape)
     if not -rank <= dim < rank:
         raise TileValueError(
@@ -44,11 +47,23 @@ def reduce(
             loc=here(),
             hint=f"use {-rank} to {rank - 1}",
         )
-    del hints  # batch and annotations of the peer change no result
-    op = Reduce(source, target, reduce_type, dim % rank, bool(clear), loc=here())
+    kind = reduce_type + ("_nan" if nan_propagate else "")
+    op = Reduce(source, target, kind, dim % rank, bool(clear), loc=here())
     op.check()
     current().emit(op)
     return op
+
+
+def _check_kind(kind: str, nan_propagate: bool) -> None:
+    allowed = NAN_KINDS if nan_propagate else KINDS
+    if kind not in allowed:
+        raise TileValueError(
+            f"no reduction is called {kind!r}"
+            + (" with nan_propagate" if nan_propagate and kind in KINDS else ""),
+            code="TL1521",
+            loc=here(),
+            hint="use one of " + ", ".join(allowed),
+        )
 
 
 def reduce_sum(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
@@ -115,17 +130,28 @@ class Reduce(TileOp):
     kind: str = "sum"
     axis: int = 0
     clear: bool = True
+    spread: Fragment | None = None
 
     def check(self) -> None:
         for region, name in ((self.src, "buffer"), (self.dst, "out")):
-            if region.buffer.scope is not Scope.FRAGMENT:
+            if region.buffer.scope not in (Scope.FRAGMENT, Scope.SHARED):
                 raise TileNotSupported(
                     f"{name} = {region.buffer.name} of a reduction lives in "
-                    f"{region.buffer.scope.value} memory; fragment is what this version takes",
+                    f"{region.buffer.scope.value} memory",
                     code="TL1522",
                     loc=self.loc,
-                    hint="copy it to a fragment first",
+                    hint="use a fragment or a shared buffer",
                 )
+            if self.kind.startswith("bit") and region.dtype.is_float:
+                raise TileTypeError(
+                    f"reduce_{self.kind} of {region.buffer.name}, which holds {region.dtype}",
+                    code="TL1525",
+                    loc=self.loc,
+                    hint="bits are combined of integers; T.view gives a buffer's bits as such",
+                )
+        self._check_shapes()
+
+    def _check_shapes(self) -> None:
         shape = [const_int(e) for e in self.src.tile_shape]
         out = [const_int(e) for e in self.dst.tile_shape]
         kept = [*shape[: self.axis], 1, *shape[self.axis + 1 :]]
@@ -148,6 +174,9 @@ class Reduce(TileOp):
     def label(self) -> str:
         return f"{self.kind} {self.src.buffer.name} -> {self.dst.buffer.name}"
 
+    def with_spread(self, spread: Fragment) -> Reduce:
+        return replace(self, spread=spread)
+
     def layout_rule(self, ctx: LayoutContext) -> Iterable[Fact]:
         extents = tuple(int(const_int(e) or 0) for e in self.src.tile_shape)
         vars = tuple(Var(f"c{i}", lo=0, hi=e - 1) for i, e in enumerate(extents))
@@ -155,11 +184,13 @@ class Reduce(TileOp):
         rest: tuple[Expr, ...] = (*vars[: self.axis], *vars[self.axis + 1 :])
         if self.keeps_axis:
             rest = (*vars[: self.axis], zero, *vars[self.axis + 1 :])
-        accesses = (
-            Access(self.src.buffer, vars, False),
-            Access(self.dst.buffer, rest or (zero,), True),
-        )
-        yield Loop(self, vars, extents, accesses, self.label())
+        accesses: list[Access] = []
+        if in_registers(self.src):
+            accesses.append(Access(self.src.buffer, vars, False))
+        if in_registers(self.dst):
+            accesses.append(Access(self.dst.buffer, rest or (zero,), True))
+        vector = max(16 // self.src.dtype.bytes, 1) if not in_registers(self.src) else 1
+        yield Loop(self, vars, extents, tuple(accesses), self.label(), vector)
 
     def reference(self, env: Env) -> None:
         combine = COMBINES[self.kind]
@@ -170,10 +201,12 @@ class Reduce(TileOp):
         env.put(self.dst, result if self.clear else join(env.get(self.dst), result))
 
 
+def in_registers(region: Region) -> bool:
+    """Whether a region is a whole fragment (others are moved there, or brought back)."""
+    return region.buffer.scope is Scope.FRAGMENT and is_whole(region)
+
+
 @lowering(Reduce)
 def _registers_then_lanes(op: Reduce, ctx: LowerContext) -> Iterable[Stmt]:
     """Each thread combines its registers, then lanes exchange, then warps through shared memory."""
-    combine = COMBINES[op.kind]
-    dtype = op.dst.dtype
-    identity = Const(combine.identity(dtype), dtype)
-    return reduce_registers(ctx, op, combine.first, combine.join, identity)
+    return reduce_tile(ctx, op, COMBINES[op.kind])

@@ -12,12 +12,29 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from tilelab.errors import Loc
-from tilelab.ir import Buffer, Expr, Load, LoopKind, Stmt, Store, as_expr, binary, cast, select
-from tilelab.layout import Digit, Fragment
+from tilelab.ir import (
+    Buffer,
+    Const,
+    Expr,
+    Load,
+    LoopKind,
+    Region,
+    Scope,
+    Stmt,
+    Store,
+    as_expr,
+    binary,
+    cast,
+    select,
+)
+from tilelab.layout import Digit, Fragment, equivalent, reshaped
 from tilelab.thread.intrinsics.warp import SHFL_XOR
 from tilelab.thread.nodes import Invoke, Ref
+from tilelab.tile.combine import Combine
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import both, loop
+from tilelab.tile.elementwise import both, guarded, loop, move, tile_extents
+from tilelab.tile.held import Held, each_held, to_memory
+from tilelab.tile.operands import is_whole, whole
 
 if TYPE_CHECKING:
     from tilelab.tile.ops.reduce import Reduce
@@ -27,28 +44,111 @@ WARP = 32
 Parts = tuple[tuple[int, int], ...]  # (extent, stride) of mixed-radix digits, the lowest first
 
 
-def reduce_registers(
-    ctx: LowerContext, op: Reduce, first: Join, join: Join, identity: Expr
+def reduce_tile(ctx: LowerContext, op: Reduce, combine: Combine) -> list[Stmt]:
+    """The reduction of any source into any place: what is not a whole fragment is moved into
+    registers laid out as `op.spread` first, and the result is brought back."""
+    spread, loc = op.spread, op.loc
+    assert spread is not None, "layout inference gives every reduction a spread"
+    out: list[Stmt] = []
+    source, target = op.src.buffer, op.dst.buffer
+    if not _in_registers(op.src):
+        source = ctx.tile_in_registers(f"{source.name}_tile", spread, source.dtype)
+        out += _fetch(ctx, op.src, source, spread, loc)
+    direct = _in_registers(op.dst)
+    if not direct:
+        result = _result_layout(op, spread)
+        target = ctx.tile_in_registers(f"{target.name}_tile", result, target.dtype)
+    out += reduce_registers(ctx, op, source, target, combine)
+    return out if direct else [*out, *_bring_back(ctx, op, target, combine)]
+
+
+def _result_layout(op: Reduce, layout: Fragment) -> Fragment:
+    """Where the result of reducing a tile laid out as `layout` is."""
+    result = layout.reduce(op.axis, keepdim=op.keeps_axis)
+    return result if result.shape or not op.dst.tile_shape else result.insert_axis(0)
+
+
+def _in_registers(region: Region) -> bool:
+    return region.buffer.scope is Scope.FRAGMENT and is_whole(region)
+
+
+def _fetch(
+    ctx: LowerContext, src: Region, tile: Buffer, spread: Fragment, loc: Loc | None
 ) -> list[Stmt]:
-    """Statements that leave the combined values in the registers of `op.dst`."""
-    layout, loc = ctx.fragment(op.src.buffer), op.loc
-    source, target = ctx.placed(op.src.buffer), ctx.placed(op.dst.buffer)
+    """A region into a tile of registers; a fragment's goes through shared memory."""
+    out: list[Stmt] = []
+    if src.buffer.scope is Scope.FRAGMENT:
+        scratch = ctx.scratch(f"{src.buffer.name}_shared", tile.static_shape, src.dtype, loc)
+        out += to_memory(ctx, src, whole(scratch), loc)
+        src = whole(scratch)
+    flat = reshaped(spread, tile_extents(src))
+    assert flat is not None  # only axes of extent 1 go
+    return [*out, *move(ctx, src, whole(tile), flat, loc)]
+
+
+def _bring_back(ctx: LowerContext, op: Reduce, result: Buffer, combine: Combine) -> list[Stmt]:
+    """The result from registers into shared memory, or into a part of a fragment."""
+    dst, loc = op.dst, op.loc
+    if dst.buffer.scope is Scope.SHARED:
+        target = ctx.placed(dst.buffer)
+
+        def put(held: Held) -> Stmt:
+            place, value = dst.index(held.tile_index), held.value
+            value = value if op.clear else combine.join(Load(target, place), value)
+            return Store(target, place, value, loc=loc)
+
+        return each_held(ctx, whole(result), put, loc, once=True)
+    scratch = ctx.scratch(f"{result.name}_shared", result.static_shape, result.dtype, loc)
+    out = to_memory(ctx, whole(result), whole(scratch), loc)
+
+    def take(held: Held) -> Stmt:
+        value: Expr = Load(scratch, held.tile_index)
+        value = value if op.clear else combine.join(held.value, value)
+        return Store(held.registers, (held.number,), value, loc=loc)
+
+    return [*out, *each_held(ctx, dst, take, loc)]
+
+
+def reduce_registers(
+    ctx: LowerContext, op: Reduce, source: Buffer, target: Buffer, combine: Combine
+) -> list[Stmt]:
+    """Statements that leave the combined values of the tile `source` in those of `target`."""
+    layout, loc, join = ctx.fragment(source), op.loc, combine.join
+    registers = ctx.placed(target)
     outer, inner = _register_parts(layout, op.axis)
     count = _size(outer)
-    partial = ctx.temp(f"{target.name}_partial", count, op.dst.dtype)
+    identity = Const(combine.identity(target.dtype), target.dtype)
+    partial = ctx.temp(f"{target.name}_partial", count, target.dtype)
     out = [_fill(ctx, partial, count, identity, loc)]
-    out.append(_fold(ctx, layout, source, partial, outer, inner, first, identity, loc))
+    held = ctx.placed(source)
+    out.append(_fold(ctx, layout, held, partial, outer, inner, combine.first, identity, loc))
     lanes, far = _thread_parts(layout, op.axis, whole_warps=ctx.num_threads % WARP == 0)
     for mask in lanes:
         out += _butterfly(ctx, partial, count, mask, join, loc)
     if far:
         out += _through_shared(ctx, partial, count, far, join, loc)
     r = ctx.fresh("r", count)
+    place, inside = _register_in(ctx, _result_layout(op, layout), ctx.fragment(target), r)
     value: Expr = Load(partial, (r,))
-    if not op.clear:
-        value = join(Load(target, (r,)), value)
-    out.append(loop(r, count, LoopKind.LANES, [Store(target, (r,), value, loc=loc)], loc))
-    return out
+    if _in_registers(op.dst) and not op.clear:
+        value = join(Load(registers, (place,)), value)
+    store = guarded(inside, [Store(registers, (place,), value, loc=loc)], loc)
+    return [*out, loop(r, count, LoopKind.LANES, [store], loc)]
+
+
+def _register_in(
+    ctx: LowerContext, ours: Fragment, theirs: Fragment, r: Expr
+) -> tuple[Expr, Expr | None]:
+    """The register of `theirs` for the element in register `r` of `ours`, and whether there is
+    one: the two agree on threads, and may number registers differently."""
+    if equivalent(ours, theirs):
+        return r, None
+    element = tuple(as_expr(i) for i in ours.element_of(ctx.tid, r))
+    inside: Expr | None = None
+    for i, extent, cover in zip(element, ours.shape, ours.covers, strict=True):
+        if cover != extent:
+            inside = both(inside, binary("<", i, extent))
+    return as_expr(theirs.register_of(element)), inside
 
 
 def _size(parts: Parts) -> int:

@@ -1,0 +1,95 @@
+"""What a program says while it is simulated: printed lines, and assertions that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilelab.errors import Loc
+from tilelab.sim import findings as f
+from tilelab.sim.frame import Array, Frame
+
+if TYPE_CHECKING:
+    from tilelab.sim.group import BlockGroup
+
+MOST_LINES = 10_000
+"""Lines kept for one launch; the device's buffer is bounded too."""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A line that one thread printed."""
+
+    text: str
+    kernel: str
+    block: tuple[int, ...]
+    thread: tuple[int, ...]
+    loc: Loc | None
+
+    def __str__(self) -> str:
+        block, thread = (" ".join(map(str, _padded(c))) for c in (self.block, self.thread))
+        return f"{self.text} (block {block}, thread {thread})"
+
+
+def _padded(coordinates: tuple[int, ...]) -> tuple[int, ...]:
+    return (*coordinates, 0, 0, 0)[:3]
+
+
+class Speech:
+    """The lines of one launch, in the order they were said. `dropped` counts those too many."""
+
+    def __init__(self) -> None:
+        self.lines: list[Printed] = []
+        self.dropped = 0
+
+
+def say(group: BlockGroup, frame: Frame, loc: Loc | None, text: str, values: Sequence[Any]) -> None:
+    """Print for every active lane."""
+    arrays = [np.broadcast_to(np.asarray(v), frame.shape) for v in values]
+    speech = group.speech
+    for at in _active(frame):
+        if group.dead[frame.rows[at[-2]]]:
+            continue
+        if len(speech.lines) >= MOST_LINES:
+            speech.dropped += 1
+            continue
+        line = text % tuple(a[at].item() for a in arrays)
+        block = group.coordinates(int(frame.rows[at[-2]]))
+        thread = coordinates(int(frame.lanes[at[-1]]), group.kernel.threads)
+        speech.lines.append(Printed(line, group.kernel.name, block, thread, loc))
+
+
+def _active(frame: Frame) -> Iterator[tuple[int, ...]]:
+    """Positions (loops, block, lane) that take part, block by block and thread by thread."""
+    mask: Array = np.ones(frame.shape, np.bool_)
+    if frame.mask is not None:
+        mask = mask & frame.mask
+    order = np.argwhere(np.moveaxis(mask, (-2, -1), (0, 1)))
+    for row, lane, *loops in order.tolist():
+        yield (*loops, row, lane)
+
+
+def coordinates(number: int, threads: tuple[int, ...]) -> tuple[int, ...]:
+    """threadIdx of a thread of the block, x first."""
+    out: list[int] = []
+    for extent in threads:
+        out.append(number % extent)
+        number //= extent
+    return tuple(out)
+
+
+def require(group: BlockGroup, frame: Frame, loc: Loc | None, ok: Any, text: str) -> None:
+    """Report an assertion that fails in an active lane, and stop the blocks in which it does."""
+    bad = ~np.broadcast_to(np.asarray(ok, np.bool_), frame.shape)
+    if frame.mask is not None:
+        bad = bad & frame.mask
+    if not bad.any():
+        return
+    first = np.unravel_index(int(bad.argmax()), bad.shape)
+    row, lane = int(first[-2]), int(first[-1])
+    group.report(f.ASSERTION, text, loc, row=int(frame.rows[row]), thread=int(frame.lanes[lane]))
+    rows = bad.any(axis=tuple(a for a in range(bad.ndim) if a != bad.ndim - 2))
+    group.stop(frame.rows[rows])
