@@ -86,8 +86,9 @@ def test_no_stages_means_no_pipeline() -> None:
 def test_each_pass_is_recorded_with_before_and_after(seed: Any) -> None:
     steps = seed.trace.steps
     assert [s.name for s in steps] == [
-        "check-ops", "choose-policy", "plan-pipeline", "warp-specialize", "software-pipeline", "infer-layouts",
-        "lower-tile-ops", "insert-sync", "plan-shared-memory",
+        "check-ops", "find-roles", "choose-policy", "plan-pipeline", "warp-specialize",
+        "software-pipeline", "infer-layouts", "lower-tile-ops", "insert-sync",
+        "plan-shared-memory",
     ]  # fmt: skip
     for first, second in itertools.pairwise(steps):
         assert first.after is second.before

@@ -4,16 +4,23 @@ from tilelab.frontend.checks import check_in_kernel
 from tilelab.frontend.eager import EagerFunction, EagerSignature, const_value, style_of
 from tilelab.frontend.function import PrimFunc, trace
 from tilelab.frontend.kernel import KernelFrame
-from tilelab.frontend.loops import GridLoop, ParallelLoop, PersistentLoop, RangeLoop
+from tilelab.frontend.loops import GridLoop, ParallelLoop, PersistentLoop, RangeLoop, ThreadLoop
 from tilelab.frontend.macro import Macro
 from tilelab.frontend.mutate import plain_function
 from tilelab.frontend.session import Session, open_kernel, session
-from tilelab.frontend.types import REF, TensorType, as_dims, plain_dtype
+from tilelab.frontend.types import (
+    REF,
+    PointerParam,
+    PointerType,
+    TensorType,
+    as_dims,
+    plain_dtype,
+)
 from tilelab.frontend.values import is_traced, truth
 
 __all__ = [
     "REF", "EagerFunction", "EagerSignature", "GridLoop", "KernelFrame", "Macro", "ParallelLoop",
-    "PersistentLoop", "PrimFunc", "RangeLoop", "Session", "TensorType", "as_dims",
+    "PersistentLoop", "PointerParam", "PointerType", "PrimFunc", "RangeLoop", "Session", "TensorType", "ThreadLoop", "as_dims",
     "check_in_kernel", "const_value", "is_traced", "open_kernel", "plain_dtype", "plain_function",
     "session", "style_of", "trace", "truth",
 ]  # fmt: skip

@@ -23,12 +23,13 @@ from tilelab.frontend.params import (
     called,
     is_runtime,
     make_param,
+    settled,
     namespace,
 )
 from tilelab.frontend.poison import Poison
 from tilelab.frontend.session import Session, SignatureDone
 from tilelab.frontend.source import find_source
-from tilelab.frontend.types import TensorType
+from tilelab.frontend.types import PointerParam, TensorType
 from tilelab.ir import Buffer, Function, ScalarParam, TensorParam, Var
 
 
@@ -99,6 +100,8 @@ class EagerFunction:
             return session.declare(name, annotation)
         if is_runtime(annotation):
             param = make_param(name, annotation)
+            if isinstance(param, PointerParam):
+                return param
             assert isinstance(param, ScalarParam)
             session.scalars[name] = param
             return param.var
@@ -108,6 +111,8 @@ class EagerFunction:
     def _param(self, session: Session, name: str) -> Param:
         if name in session.scalars:
             return session.scalars[name]
+        if name not in session.buffers:
+            return settled(PointerParam(name), session.buffers)
         return TensorParam(session.buffers[name])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tilelab.errors import Loc, TileError, TileRuntimeError, TileValueError
 from tilelab.frontend.frame import Frame
 from tilelab.frontend.mutate import bind_tracer, plain_function, traced_code
-from tilelab.frontend.params import make_params, value_of
+from tilelab.frontend.params import make_params, settled, value_of
 from tilelab.frontend.scopes import check_scopes
 from tilelab.frontend.session import Session
 from tilelab.ir import Buffer, Expr, Function, Kernel, Node, ScalarParam, TensorParam, Var, walk
@@ -59,7 +59,7 @@ def trace(value: Any, outer: Mapping[str, Any] | None = None) -> Function:
     arguments = {p.name: value_of(p) for p in params}
     returned = run_traced(session, fn, arguments)
     collect_outputs(session, returned)
-    return assemble(session, fn, params)
+    return assemble(session, fn, [settled(p, session.buffers) for p in params])
 
 
 def run_traced(
@@ -125,7 +125,8 @@ def assemble(
     positions = {id(p.buffer): i for i, p in enumerate(everything) if isinstance(p, TensorParam)}
     function = Function(
         fn.__name__, tuple(everything), kernels, sizes,
-        tuple(positions[id(b)] for b in session.outputs), tuple(session.attrs.items()), loc=loc,
+        tuple(positions[id(b)] for b in session.outputs), tuple(session.attrs.items()),
+        tuple(session.workspaces), loc=loc,
     )  # fmt: skip
     check_scopes(function)
     return function

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol
 
 from tilelab.dtypes import promote
 from tilelab.errors import Loc, TileTypeError, TileValueError
-from tilelab.frontend.session import Session
+from tilelab.frontend.session import OpenKernel, Session
 from tilelab.ir import (
     Expr,
     For,
@@ -110,6 +110,59 @@ class ParallelLoop(_NotIterable):
             session.emit(ParallelFor(variables, extents, seq(body, loc), self.attrs, loc=loc))  # type: ignore[arg-type]
 
         return variables[0] if len(variables) == 1 else list(variables), finish
+
+
+@dataclass(frozen=True)
+class ThreadLoop(_NotIterable):
+    """A loop whose iterations are the indices of a hardware axis ("threadIdx.x", "blockIdx.y"):
+    each thread runs its own one."""
+
+    start: Any
+    stop: Any
+    axis: str
+
+    def _of(self, kernel: OpenKernel) -> tuple[int, tuple[Var, ...], tuple[Any, ...]]:
+        number = "xyz".index(self.axis[-1])
+        if self.axis.startswith("thread"):
+            return number, kernel.thread_vars, kernel.threads
+        return number, kernel.block_vars, kernel.grid
+
+    def launched(self, kernel: OpenKernel) -> Any:
+        """How many indices the axis has in this launch."""
+        number, _, extents = self._of(kernel)
+        return extents[number] if number < len(extents) else 1
+
+    def variable(self, kernel: OpenKernel) -> Expr:
+        """The index of this thread (or block) along the axis."""
+        number, variables, _ = self._of(kernel)
+        return variables[number] if number < len(variables) else as_expr(0)
+
+    def open(self, session: Session, names: tuple[str, ...], loc: Loc | None) -> tuple[Any, Finish]:
+        """The body once, for the index of this thread; threads past the end skip it.
+
+        Raises TileValueError (TL1768) when the launch has fewer indices than iterations.
+        """
+        kernel = session.kernel
+        assert kernel is not None
+        extent = as_expr(self.stop) - as_expr(self.start)
+        index, launched = self.variable(kernel), as_expr(self.launched(kernel))
+        short, there = const_int(extent), const_int(launched)
+        if short is not None and there is not None and short > there:
+            raise TileValueError(
+                f"a loop over {short} indices of {self.axis}, which has {there} in this T.Kernel",
+                code="TL1768", loc=loc, hint="give T.Kernel as many threads (or blocks)",
+            )  # fmt: skip
+        body = session.open_block()
+
+        def finish() -> None:
+            session.close_block()
+            if short is not None and short == there:
+                session.emit(seq(body, loc))
+            else:
+                session.emit(_guard(index < extent, body, loc))
+
+        start = as_expr(self.start)
+        return (index if const_int(start) == 0 else start + index), finish
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,17 @@ from typing import Any
 
 from tilelab.dtypes import DType
 from tilelab.errors import TileNameError, TileTypeError, TileValueError
-from tilelab.frontend.types import REF, TensorType, plain_dtype
+from tilelab.frontend.types import (
+    REF,
+    PointerParam,
+    PointerType,
+    TensorType,
+    plain_dtype,
+)
 from tilelab.ir import Buffer, ScalarParam, TensorParam, Var
 
 Param = TensorParam | ScalarParam
+Declared = Param | PointerParam
 
 
 def namespace(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -51,10 +58,10 @@ def _evaluate(name: str, text: str, fn: FunctionType, outer: Mapping[str, Any] |
         ) from error
 
 
-def make_params(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> list[Param]:
+def make_params(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> list[Declared]:
     """The parameters of a @T.prim_func. TileValueError (TL1423) for one without annotation."""
     found = annotations_of(fn, outer)
-    params: list[Param] = []
+    params: list[Declared] = []
     for parameter in inspect.signature(fn).parameters.values():
         name = parameter.name
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
@@ -79,11 +86,13 @@ def make_params(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> lis
     return params
 
 
-def make_param(name: str, annotation: Any) -> Param:
+def make_param(name: str, annotation: Any) -> Declared:
     """The parameter that an annotation declares. TileTypeError (TL1421) when it declares none."""
     annotation = called(annotation)
     if isinstance(annotation, TensorType):
         return TensorParam(annotation.buffer(name))
+    if isinstance(annotation, PointerType):
+        return PointerParam(name)
     if isinstance(annotation, DType):
         return ScalarParam(Var(name, plain_dtype(annotation), role="scalar"))
     raise TileTypeError(
@@ -95,7 +104,7 @@ def make_param(name: str, annotation: Any) -> Param:
 
 def called(annotation: Any) -> Any:
     """A callable annotation (such as a bare T.ptr) gives its type when it is called."""
-    declared = isinstance(annotation, TensorType | DType) or annotation is REF
+    declared = isinstance(annotation, TensorType | PointerType | DType) or annotation is REF
     if declared or isinstance(annotation, type) or not callable(annotation):
         return annotation
     return annotation()
@@ -103,9 +112,26 @@ def called(annotation: Any) -> Any:
 
 def is_runtime(annotation: Any) -> bool:
     """Whether an annotation declares a runtime parameter (rather than a compile-time argument)."""
-    return isinstance(annotation, TensorType | DType)
+    return isinstance(annotation, TensorType | PointerType | DType)
 
 
-def value_of(param: Param) -> Buffer | Var:
+def value_of(param: Declared) -> Buffer | Var | PointerParam:
     """What the traced code gets for a parameter."""
+    if isinstance(param, PointerParam):
+        return param
     return param.buffer if isinstance(param, TensorParam) else param.var
+
+
+def settled(param: Declared, buffers: Mapping[str, Buffer]) -> Param:
+    """A parameter with its shape: a pointer has that of the T.make_tensor of the body.
+
+    Raises TileValueError (TL1770) for a pointer that the body never makes a tensor.
+    """
+    if not isinstance(param, PointerParam):
+        return param
+    if param.name not in buffers:
+        raise TileValueError(
+            f"{param.name} is a pointer, and nothing says the shape of what it points to",
+            code="TL1770", hint=f"write {param.name} = T.make_tensor({param.name}, shape, dtype)",
+        )  # fmt: skip
+    return TensorParam(buffers[param.name])

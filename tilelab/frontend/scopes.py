@@ -39,6 +39,7 @@ def check_scopes(function: Function) -> None:
     for param in function.params:
         thing = param.var if isinstance(param, ScalarParam) else param.buffer
         known[id(thing)] = thing
+    known.update({id(b): b for b in function.workspaces})
     for kernel in function.kernels:
         _visit(kernel, known, kernel.loc)
     assert all(isinstance(p, TensorParam | ScalarParam) for p in function.params)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tilelab.errors import Loc, TileRuntimeError
 from tilelab.frontend.types import TensorType
-from tilelab.ir import Alloc, Buffer, Expr, Kernel, ScalarBuffer, ScalarParam, Seq, Stmt, Var
-from tilelab.ir.builder import Builder, current
+from tilelab.ir import Alloc, Buffer, Expr, Kernel, ScalarBuffer, ScalarParam, Seq, Stmt, Var, walk
+from tilelab.ir.builder import Builder, current, seq
+from tilelab.ir.rewrite import substitute
 
 
 @dataclass
@@ -21,6 +23,7 @@ class OpenKernel:
     thread_vars: tuple[Var, ...]
     loc: Loc | None
     attrs: dict[str, object] = field(default_factory=dict[str, object])
+    layouts: dict[Buffer, Any] = field(default_factory=dict[Buffer, Any])
 
 
 class SignatureDone(BaseException):
@@ -43,6 +46,7 @@ class Session(Builder):
         self.scalars: dict[str, ScalarParam] = {}
         self.empties: list[Buffer] = []
         self.outputs: list[Buffer] = []
+        self.workspaces: list[Buffer] = []
         self.kernel: OpenKernel | None = None
         self.attrs: dict[str, object] = {}
         self._owned: dict[int, ScalarBuffer] = {}
@@ -101,15 +105,27 @@ class Session(Builder):
         """End the open kernel's body and emit the kernel."""
         kernel = self.kernel
         assert kernel is not None
-        body = self.close_block()
+        body = with_layouts(seq(self.close_block(), kernel.loc), kernel.layouts)
         self.kernel = None
         super().emit(
             Kernel(
                 kernel.grid, kernel.threads, kernel.block_vars, kernel.thread_vars,
-                Seq(tuple(body), loc=kernel.loc), tuple(kernel.attrs.items()), loc=kernel.loc,
+                body, tuple(kernel.attrs.items()), loc=kernel.loc,
             ),
             anywhere=True,
         )  # fmt: skip
+
+
+def with_layouts(body: Seq, layouts: Mapping[Buffer, Any]) -> Seq:
+    """A kernel's body with the layouts that the program chose written into its buffers."""
+    if not layouts:
+        return body
+    new = {b: replace(b, layout=layout) for b, layout in layouts.items()}
+    for node in walk(body):
+        view = node.buffer if isinstance(node, Alloc) else None
+        if view is not None and view.storage is not view and view.storage in new:
+            new[view] = replace(new.get(view, view), alias_of=new[view.storage])
+    return substitute(body, buffers=new)
 
 
 def session() -> Session:

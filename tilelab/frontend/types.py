@@ -25,6 +25,18 @@ class TensorType:
         return Buffer(name, self.shape, self.dtype, Scope.GLOBAL, strides=self.strides)
 
 
+@dataclass(frozen=True, eq=False)
+class PointerType:
+    """`T.ptr`: the type of a tensor parameter whose shape the body gives (T.make_tensor)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PointerParam:
+    """A parameter of that type, as the body gets it."""
+
+    name: str
+
+
 class RefType:
     """The type of `T.Ref`, the annotation of a macro parameter passed by reference."""
 

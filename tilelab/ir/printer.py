@@ -37,7 +37,7 @@ from tilelab.ir.stmt import (
     TensorParam,
     While,
 )
-from tilelab.layout import Fragment, SharedLayout, TableFragment, ViewLayout
+from tilelab.layout import Fragment, MapLayout, SharedLayout, TableFragment, ViewLayout
 
 INDENT = "  "
 
@@ -209,7 +209,7 @@ def _marked(value: object, content: bytes) -> str:
     return f"{value} #{hashlib.sha256(content).hexdigest()[:8]}"
 
 
-def _by_fields(layout: Fragment | SharedLayout | ViewLayout, p: Printer) -> str:
+def _by_fields(layout: Fragment | SharedLayout | MapLayout | ViewLayout, p: Printer) -> str:
     return _marked(layout, repr(layout).encode())
 
 
@@ -227,6 +227,7 @@ TEXTS: dict[type, Callable[[Any, Printer], str]] = {
     enum.Enum: lambda e, p: str(e.value),
     Fragment: _by_fields,
     SharedLayout: _by_fields,
+    MapLayout: _by_fields,
     ViewLayout: _by_fields,
     TableFragment: _by_table,
 }
@@ -304,6 +305,8 @@ def _function(node: Function, p: Printer) -> None:
     notes += [f"outputs={p.text(node.outputs)}"] if node.outputs else []
     notes += attributes(node.attrs, p)
     comment = f"  # {', '.join(notes)}" if notes else ""
+    for b in node.workspaces:
+        p.line(f"{p.name(b)} = workspace({describe(b, p)})", b)
     p.block(f"def {node.name}({params}):{comment}", node, node.kernels)
 
 

@@ -182,4 +182,5 @@ class Function(Node):
     sizes: tuple[Var, ...] = ()
     outputs: tuple[int, ...] = ()
     attrs: tuple[tuple[str, object], ...] = ()
+    workspaces: tuple[Buffer, ...] = ()
     loc: Loc | None = field(default=None, kw_only=True)

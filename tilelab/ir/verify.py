@@ -162,6 +162,7 @@ DECLARES: dict[type[Node], Callable[[Any], tuple[Node, tuple[Node, ...]] | None]
 
 def _function(f: Function) -> Iterable[Node]:
     yield from f.sizes
+    yield from f.workspaces
     for param in f.params:
         yield param.var if isinstance(param, ScalarParam) else param.buffer
 

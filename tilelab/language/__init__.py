@@ -26,6 +26,7 @@ from tilelab.language.launch import (
     get_warp_idx,
     use_swizzle,
 )
+from tilelab.language.layouts import NAMES as _LAYOUTS
 from tilelab.language.loops import (
     Parallel,
     Persistent,
@@ -51,6 +52,7 @@ from tilelab.language.math import (
     cdiv,
     ceildiv,
     clamp,
+    clz,
     exp10,
     floordiv,
     floormod,
@@ -72,7 +74,8 @@ from tilelab.language.pointers import NAMES as _POINTERS
 from tilelab.language.queries import NAMES as _QUERIES
 from tilelab.language.roles import NAMES as _ROLES
 from tilelab.language.sync import NAMES as _SYNC
-from tilelab.language.tensor import Ref, StridedTensor, Tensor, empty
+from tilelab.language.tensor import Ref, StridedTensor, Tensor, empty, make_tensor, ptr
+from tilelab.language.threads import NAMES as _THREADS
 from tilelab.language.views import reshape, view
 from tilelab.language.warp import NAMES as _WARP
 from tilelab.tile.ops import LANGUAGE as _OPS
@@ -83,18 +86,19 @@ __all__ = [
     "Buffer", "Cast", "Kernel", "Parallel", "Persistent", "Pipelined", "Ref",
     "Select", "Serial", "StridedTensor", "Tensor", "Unroll", "Vectorized", "align_up",
     "alloc_fragment", "alloc_local", "alloc_shared", "alloc_var", "bitwise_and", "bitwise_not",
-    "bitwise_or", "bitwise_xor", "cast", "cdiv", "ceildiv", "clamp", "const", "dtype", "dynamic",
+    "bitwise_or", "bitwise_xor", "cast", "cdiv", "ceildiv", "clamp", "clz", "const", "dtype", "dynamic",
     "empty", "exp10", "floordiv", "floormod",
     "get_block_binding", "get_block_bindings", "get_block_extent", "get_block_extents",
     "get_lane_idx", "get_thread_binding", "get_thread_bindings", "get_thread_extent",
     "get_thread_extents", "get_warp_group_idx", "get_warp_idx", "grid", "if_then_else",
-    "index_to_coordinates", "infinity", "likely", "macro", "max_value", "min_value", "popcount",
-    "prim_func", "reshape", "round", "serial", "shift_left", "shift_right", "symbolic", "truncdiv",
+    "index_to_coordinates", "infinity", "likely", "macro", "make_tensor", "max_value", "min_value", "popcount",
+    "prim_func", "ptr", "reshape", "round", "serial", "shift_left", "shift_right", "symbolic", "truncdiv",
     "truncmod", "unroll", "use_swizzle", "vectorized", "view",
 ]  # fmt: skip
 # exp, max, float16, copy, ...: names that a table defines.
 _TABLES = (
-    _FUNCTIONS, _DEBUG, _DTYPES, _OPS, _POINTERS, _ROLES, _SYNC, _WARP, _QUERIES,
+    _FUNCTIONS, _DEBUG, _DTYPES, _OPS, _POINTERS, _ROLES, _SYNC, _THREADS, _WARP,
+    _QUERIES, _LAYOUTS,
 )  # fmt: skip
 for _table in _TABLES:
     globals().update(_table)

@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tilelab.dtypes import BOOL, FLOAT32
+from tilelab.dtypes import BOOL, FLOAT32, INT32, UINT32
 from tilelab.errors import TileTypeError
 from tilelab.frontend import is_traced, plain_dtype, truth
 from tilelab.ir import Const, Expr, as_expr, binary, call, const_int, select, unary
@@ -259,6 +259,14 @@ def popcount(x: Any) -> Any:
     """The number of set bits."""
     known = const_int(x)
     return call("popcount", x) if known is None else known.bit_count()
+
+
+def clz(x: Any) -> Any:
+    """The number of leading zero bits of an integer, of 32 bits or of 64 (an int32)."""
+    number = as_expr(x)
+    kind = number.dtype
+    wide = kind if kind.bits >= 32 else (INT32 if kind.kind == "int" else UINT32)
+    return _cast(call("clz", _cast(number, wide)), INT32)
 
 
 def likely(cond: Any) -> Any:

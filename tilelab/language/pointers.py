@@ -109,6 +109,8 @@ def import_source(source: str | None = None) -> None:
 
 def reinterpret(value: Any, dtype: Any) -> Expr:
     """The bits of `value` as a value of another type of the same width."""
+    if dtype == "handle":  # T.attr's third argument in T.comm_reducer: a null pointer
+        return as_expr(value)
     if isinstance(dtype, Expr | Buffer):  # the peer's older order of arguments
         value, dtype = dtype, value
     number, to = as_expr(value), plain_dtype(dtype)

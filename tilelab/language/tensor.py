@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from tilelab.errors import TileTypeError
-from tilelab.frontend import REF, TensorType, as_dims, plain_dtype, session
+from tilelab.frontend import (
+    REF,
+    PointerParam,
+    PointerType,
+    TensorType,
+    as_dims,
+    plain_dtype,
+    session,
+)
 from tilelab.ir import Buffer, Scope
 
 Ref = REF
@@ -70,6 +78,36 @@ def _no_shape(what: str) -> TileTypeError:
 
 Tensor = TensorProxy()
 StridedTensor = StridedTensorProxy()
+
+
+class PointerProxy:
+    """`A: T.ptr`: a tensor parameter whose shape the body gives with T.make_tensor."""
+
+    def __call__(self, dtype: Any = None, storage_scope: str = "global") -> PointerType:
+        """The type of such a parameter; `dtype` is T.make_tensor's business."""
+        if storage_scope != "global":
+            raise TileTypeError(
+                f"T.ptr does not point into {storage_scope!r} memory", code="TL1426",
+                hint="parameters are global tensors",
+            )  # fmt: skip
+        return PointerType()
+
+
+ptr = PointerProxy()
+
+
+def make_tensor(ptr: Any, shape: Any, dtype: Any = DEFAULT_DTYPE, strides: Any = None) -> Buffer:
+    """The tensor that a T.ptr parameter points to: `A = T.make_tensor(A, (M, K), "float16")`,
+    before the kernel. The call passes a tensor of that shape."""
+    if not isinstance(ptr, PointerParam):
+        raise TileTypeError(
+            f"T.make_tensor needs a parameter of type T.ptr, not {type(ptr).__name__}",
+            code="TL1770", loc=session().loc(),
+            hint="annotate the parameter as `A: T.ptr`; addresses in tensors are not supported",
+        )  # fmt: skip
+    steps = None if strides is None else as_dims(strides, "a stride")
+    kind = TensorType(as_dims(shape, "a tensor"), plain_dtype(dtype), steps)
+    return session().declare(ptr.name, kind)
 
 
 def empty(*shape: Any, dtype: Any = DEFAULT_DTYPE) -> Buffer:

@@ -10,20 +10,35 @@ from .probe import from_function
 from .shared import SharedLayout, best_swizzle, padded, row_major, swizzled
 from .swizzle import TMA_32B, TMA_64B, TMA_128B, TMA_SWIZZLES, Swizzle
 from .table import AnyFragment, TableFragment, equivalent, tables
+from .user import (
+    FragmentMap,
+    Layout,
+    MapLayout,
+    make_full_bank_swizzled_layout,
+    make_fully_replicated_layout_fragment,
+    make_half_bank_swizzled_layout,
+    make_linear_layout,
+    make_quarter_bank_swizzled_layout,
+    make_swizzled_layout,
+    make_wgmma_swizzled_layout,
+)
 from .view import ViewLayout, reshaped
 
 blocked = Fragment.blocked
 
 __all__ = [
+    "TMA_128B",
     "TMA_32B",
     "TMA_64B",
-    "TMA_128B",
     "TMA_SWIZZLES",
     "AnyFragment",
     "Axes",
     "Digit",
     "Fragment",
+    "FragmentMap",
     "Index",
+    "Layout",
+    "MapLayout",
     "Owner",
     "Replicas",
     "SharedLayout",
@@ -36,6 +51,13 @@ __all__ = [
     "blocked",
     "equivalent",
     "from_function",
+    "make_full_bank_swizzled_layout",
+    "make_fully_replicated_layout_fragment",
+    "make_half_bank_swizzled_layout",
+    "make_linear_layout",
+    "make_quarter_bank_swizzled_layout",
+    "make_swizzled_layout",
+    "make_wgmma_swizzled_layout",
     "padded",
     "reshaped",
     "row_major",

@@ -8,7 +8,7 @@ panel is one box with CU_TENSOR_MAP_SWIZZLE_*, and what wgmma matrix descriptors
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -115,6 +115,10 @@ class SharedLayout:
     def alignment(self) -> int:
         """Bytes to which the tile's base must be aligned: the swizzle's period, else 16."""
         return PLAIN_ALIGNMENT if self.swizzle is None else self.swizzle.span
+
+    def staged(self, stages: int) -> SharedLayout:
+        """The same with a leading axis of `stages` slots."""
+        return replace(self, shape=(stages, *self.shape))
 
     def offset_of(self, indices: Sequence[Index]) -> Index:
         """Element offset of an element; ints, numpy arrays or IR expressions inside the shape."""

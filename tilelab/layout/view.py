@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .digits import Digit, Index, malformed, unravel
 from .fragment import Fragment
 from .shared import SharedLayout
+from .user import MapLayout, aligned_run
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class ViewLayout:
     elements would be torn apart.
     """
 
-    base: SharedLayout
+    base: SharedLayout | MapLayout
     shape: tuple[int, ...]
     element_bits: int
 
@@ -106,14 +107,7 @@ class ViewLayout:
     def panel_cols(self) -> int:
         """The widest run (a power of two) of neighbours along the last axis that lie side by
         side and start at a multiple of their number."""
-        cols, width = (self.shape[-1] if self.shape else 1), 1
-        while cols % (2 * width) == 0:
-            runs = self.offsets.reshape(-1, 2 * width)
-            steps = runs == runs[:, :1] + np.arange(2 * width)
-            if not (steps.all() and (runs[:, 0] % (2 * width) == 0).all()):
-                break
-            width *= 2
-        return width
+        return aligned_run(self.offsets)
 
     def __str__(self) -> str:
         size = "x".join(map(str, self.shape)) or "scalar"

@@ -16,10 +16,13 @@ from tilelab.ir import (
     Function,
     If,
     Kernel,
+    Load,
     Node,
     ParallelFor,
+    Scope,
     Seq,
     Stmt,
+    Store,
     Var,
     const_int,
     map_children,
@@ -83,14 +86,14 @@ class _Finder:
 
     def roles(self, branch: If) -> WarpRoles | None:
         """The roles of a branch, or None when it stays a branch."""
-        if not any(_wants_own_threads(n) for n in walk(branch)):
+        if not _wants_own_threads(branch):
             return None
         found: list[Role] = []
         left: Threads | None = self.block
         for cond, body in _sides(branch):
             if left is None:
                 return None
-            mine = left if cond is None else self.range_of(cond, left)
+            mine = left if cond is None else threads_where(cond, self.thread, left)
             if mine is None or not mine.whole_warps or mine == self.block:
                 return None
             count = mine.stop - mine.first
@@ -100,18 +103,18 @@ class _Finder:
         self.ctx.note(f"{len(found)} warp role(s) by thread index", branch)
         return WarpRoles(tuple(found), loc=branch.loc)
 
-    def range_of(self, cond: Expr, within: Threads) -> Threads | None:
-        """The threads of `within` for which a condition holds, if it says a range."""
-        if isinstance(cond, Binary) and cond.op == "and":
-            first = self.range_of(cond.a, within)
-            return None if first is None else self.range_of(cond.b, first)
-        if not isinstance(cond, Binary) or cond.a is not self.thread:
-            return None
-        limit = const_int(cond.b)
-        rule = None if limit is None else _RANGES.get(cond.op)
-        if rule is None or limit is None:
-            return None
-        return rule(limit, within)
+
+def threads_where(cond: Expr, thread: Var | None, within: Threads) -> Threads | None:
+    """The threads of `within` for which a condition holds, where it says a range."""
+    if not isinstance(cond, Binary) or thread is None:
+        return None
+    if cond.op == "and":
+        first = threads_where(cond.a, thread, within)
+        return None if first is None else threads_where(cond.b, thread, first)
+    limit, rule = const_int(cond.b), _RANGES.get(cond.op)
+    if cond.a is not thread or limit is None or rule is None:
+        return None
+    return rule(limit, within)
 
 
 def _below(limit: int, within: Threads) -> Threads:
@@ -123,8 +126,12 @@ def _from(limit: int, within: Threads) -> Threads:
 
 
 _RANGES: dict[str, Callable[[int, Threads], Threads]] = {
-    "<": _below, "<=": lambda n, t: _below(n + 1, t), ">=": _from, ">": lambda n, t: _from(n + 1, t),
-}  # fmt: skip
+    "<": _below,
+    "<=": lambda limit, within: _below(limit + 1, within),
+    ">": lambda limit, within: _from(limit + 1, within),
+    ">=": _from,
+    "==": lambda limit, within: _below(limit + 1, _from(limit, within)),
+}
 
 
 def _sides(branch: If) -> Iterator[tuple[Expr | None, Seq]]:
@@ -140,8 +147,18 @@ def _sides(branch: If) -> Iterator[tuple[Expr | None, Seq]]:
         yield None, rest
 
 
-def _wants_own_threads(n: Node) -> bool:
-    return isinstance(n, TileOp | ParallelFor) or (isinstance(n, Invoke) and n.intrinsic.waits)
+def _wants_own_threads(branch: If) -> bool:
+    """Whether a branch holds what is spread over threads, waits, or both writes and reads shared
+    memory (so that its threads must wait for each other)."""
+    nodes = list(walk(branch))
+    if any(isinstance(n, TileOp | ParallelFor) or _waits(n) for n in nodes):
+        return True
+    shared = [n for n in nodes if isinstance(n, Load | Store) and n.buffer.scope is Scope.SHARED]
+    return len({type(n) for n in shared}) > 1
+
+
+def _waits(n: Node) -> bool:
+    return isinstance(n, Invoke) and n.intrinsic.waits
 
 
 def _merged(block: Seq) -> Seq:

@@ -27,6 +27,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
 from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.layout_choices import check_rows, chosen_layouts
 from tilelab.passes.layout_solver import LayoutConflict, Solution, solve, unassigned
 from tilelab.passes.layout_views import Views
 from tilelab.passes.lowering_context import planning_context
@@ -64,7 +65,7 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     threads = worker_threads(kernel)
     for _ in range(MAX_RELAYOUTS):
         try:
-            facts = _facts(kernel, ctx)
+            facts = [*chosen_layouts(kernel), *_facts(kernel, ctx)]
             solution = solve(facts, threads, Views.of(kernel))
         except LayoutConflict as conflict:
             step = resolve(kernel, conflict)
@@ -72,6 +73,7 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
             kernel = step.kernel
             continue
         _check_threads(facts, solution)
+        check_rows(facts, solution)
         return _finish(kernel, solution, threads, ctx)
     raise TileInternalError(f"layouts still conflict after {MAX_RELAYOUTS} re-layouts")
 

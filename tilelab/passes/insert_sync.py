@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tilelab.dtypes import UINT32
 from tilelab.ir import (
     Buffer,
+    Const,
     For,
     If,
     Load,
@@ -29,6 +31,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.stmt import OWN_ELEMENTS
 from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.find_roles import WARP, Threads, threads_where
 from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC,
     MBARRIER_ARRIVE,
@@ -36,7 +39,7 @@ from tilelab.thread.intrinsics.barrier import (
     NAMED_BARRIER_SYNC,
     SYNCTHREADS,
 )
-from tilelab.thread.intrinsics.exchange import BLOCK_BARRIERS
+from tilelab.thread.intrinsics.exchange import BLOCK_BARRIERS, SYNCWARP
 from tilelab.thread.nodes import (
     Invoke,
     Program,
@@ -150,6 +153,7 @@ class Syncer:
         accesses = shared_accesses(kernel.body)
         self.read_by_async_proxy = {id(b.storage) for b, mode in accesses if mode == ASYNC_READ}
         self.role: tuple[int, int] | None = None
+        self.lanes: Threads | None = None  # inside a branch that part of one warp takes
         self._numbers: dict[tuple[int, int], int] = {}
         self._taken = set(_named_by_user(kernel))
 
@@ -198,6 +202,10 @@ class Syncer:
 
     def _of_role(self, barrier: Invoke) -> Invoke:
         """A barrier of the block; inside a role the barrier of its own threads."""
+        if self.lanes is not None and barrier.intrinsic is SYNCTHREADS:
+            first, stop = self.lanes.first % WARP, (self.lanes.stop - 1) % WARP + 1
+            mask = Const((1 << stop) - (1 << first), UINT32)
+            return Invoke(SYNCWARP, (mask,), barrier.reason, loc=barrier.loc)
         if self.role is None or barrier.intrinsic is not SYNCTHREADS:
             return barrier
         operands = tuple(as_expr(n) for n in self.role)
@@ -230,28 +238,49 @@ class Syncer:
         accesses = self.accesses(s)
         out = self._barrier_for(accesses, state, s)
         inner, other = state.copy(), state.copy()
+        outer, self.lanes = self.lanes, self._part_of_warp(s) or self.lanes
         then = self.seq(s.then, inner)
+        self.lanes = outer
         orelse = None if s.orelse is None else self.seq(s.orelse, other)
         state.merge(inner)
         state.merge(other)
         same = then is s.then and orelse is s.orelse
         return [*out, s if same else replace(s, then=then, orelse=orelse)]
 
+    def _part_of_warp(self, s: If) -> Threads | None:
+        """The threads that take a branch, when they lie in one warp."""
+        wide = [
+            v for v, n in zip(self.kernel.thread_vars, self.kernel.threads, strict=False) if n > 1
+        ]
+        thread = wide[0] if len(wide) == 1 else None
+        found = threads_where(s.cond, thread, Threads(0, self.kernel.num_threads))
+        one = found is not None and found.first // WARP == (found.stop - 1) // WARP
+        return found if one else None
+
     def loop(self, s: For | While, state: Pending) -> list[Stmt]:
-        """The body is entered after itself too: its own end counts as what came before."""
+        """The body is entered after itself too: its own end counts as what came before. A barrier
+        that only the first iteration needs stands before the loop."""
+        out: list[Stmt] = []
+        if state.conflict(self.accesses(s.body)) and self._needs_none(s.body):
+            out = self._barrier_for(self.accesses(s.body), state, s)
         around = state.copy()
         self.seq_silently(s.body, around)
         entry = state.copy()
         entry.merge(around)
         body = self.seq(s.body, entry)
         state.merge(entry)
-        return [s if body is s.body else replace(s, body=body)]
+        return [*out, s if body is s.body else replace(s, body=body)]
 
-    def seq_silently(self, s: Seq, state: Pending) -> None:
-        """Run over a body for its effect on `state` alone."""
+    def _needs_none(self, body: Seq) -> bool:
+        """Whether a loop body needs no barrier on its own account."""
+        around = Pending()
+        return self.seq_silently(body, around) is body and self.seq_silently(body, around) is body
+
+    def seq_silently(self, s: Seq, state: Pending) -> Seq:
+        """Run over a body for its effect on `state`; what it would become."""
         kept, self.ctx = self.ctx, _Quiet()  # type: ignore[assignment]
         try:
-            self.seq(s, state)
+            return self.seq(s, state)
         finally:
             self.ctx = kept
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tilelab.errors import TileNotSupported
 from tilelab.ir import Alloc, Buffer, Kernel, Scope, walk
-from tilelab.layout import Fragment, SharedLayout, ViewLayout, reshaped, row_major
+from tilelab.layout import Fragment, MapLayout, SharedLayout, ViewLayout, reshaped, row_major
 
 Entry = tuple[Buffer, Any, str]
 
@@ -90,7 +90,7 @@ def _settle(group: list[Buffer], buffers: dict[int, Entry], fixed: set[int]) -> 
 
 def _following(leader: Buffer, layout: Any, group: list[Buffer]) -> list[Entry] | None:
     """Layouts of the others when `leader` has `layout`; None when that tears an element apart."""
-    if not isinstance(layout, SharedLayout):
+    if not isinstance(layout, SharedLayout | MapLayout):
         return None
     entries: list[Entry] = []
     for other in group:

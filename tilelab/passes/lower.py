@@ -67,6 +67,7 @@ def lower_tile_ops(function: Function, ctx: PassContext) -> Program:
         sizes=function.sizes,
         kernels=tuple(item.kernel for item in lowered),
         outputs=function.outputs,
+        workspaces=function.workspaces,
         aligned=tuple(aligned.values()),
     )
 
@@ -83,6 +84,7 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
     name = f"{function.name}_kernel" + (f"_{number}" if len(function.kernels) > 1 else "")
     taken = {p.name for p in function.params} | {v.name for v in function.sizes} | {name}
     taken |= {n.buffer.name for n in walk(kernel) if isinstance(n, Alloc)}
+    taken |= {b.name for b in function.workspaces}
     taken |= {n.var.name for n in walk(kernel) if isinstance(n, For | Let)}
     state = shared_state(ctx, taken)
     threads = worker_threads(kernel)
@@ -95,6 +97,7 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
     viewed = {id(b.storage) for b in views}
     start = (*prologue, *(s for s in lets if id(s.var) in used))
     tensors = tuple(p.buffer for p in function.params if isinstance(p, TensorParam))
+    tensors += function.workspaces
     scalars = tuple(p.var for p in function.params if not isinstance(p, TensorParam))
     done = ThreadKernel(
         name=name,
@@ -240,9 +243,7 @@ class Lowering:
         out: list[Role] = []
         for role in s.roles:
             lets, tid = self._thread_in(role)
-            inner = replace(
-                self.ctx, tid=tid, num_threads=role.count, first_thread=role.first
-            )
+            inner = replace(self.ctx, tid=tid, num_threads=role.count, first_thread=role.first)
             lower = Lowering(inner, self.kernel)
             body = lower.seq(role.body)
             self.slots.extend(lower.slots)

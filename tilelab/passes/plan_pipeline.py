@@ -30,6 +30,7 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.hoist import split_scalar, unavailable
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import Mechanism, PipelinePlan, PlannedOp, RolePlan, VersionedBuffer
 from tilelab.target import Feature
@@ -71,11 +72,10 @@ def touches(node: Node) -> Iterator[Touch]:
 def _touched_by(n: Invoke) -> Iterator[Touch]:
     for param, operand in zip(n.intrinsic.operands, n.operands, strict=True):
         if isinstance(operand, Ref):
-            yield from (
-                Touch(operand.buffer, n, is_write)
-                for is_write, roles in ((False, ("reads", "updates")), (True, ("writes", "updates")))
-                if param.role in roles
-            )
+            if param.role in ("reads", "updates"):
+                yield Touch(operand.buffer, n, False)
+            if param.role in ("writes", "updates"):
+                yield Touch(operand.buffer, n, True)
     yield from (Touch(e.buffer, n, False) for e in walk(n) if isinstance(e, Load))
 
 
@@ -155,11 +155,19 @@ class Candidate:
         bound = [s.var for s in self.loop.body.body if isinstance(s, Let)]
         bound += [s.result for s in self.loop.body.body if isinstance(s, Invoke) and s.result]
         for node in (n for start in op.src.starts for n in walk(start)):
-            if isinstance(node, Load) and node.buffer.scope is not Scope.GLOBAL:
-                return f"its place depends on {node.buffer.name}, computed in the kernel"
+            if isinstance(node, Load) and self._changes(node.buffer):
+                return f"its place depends on {node.buffer.name}, which changes meanwhile"
             if any(node is v for v in bound):
                 return "its place depends on a value computed in the loop"
         return ""
+
+    def _changes(self, buffer: Buffer) -> bool:
+        """Whether a value read from `buffer` may be another one when the copy is issued early."""
+        if buffer.scope is Scope.GLOBAL:
+            return any(t.buffer is buffer and t.is_write for t in touches(self.kernel))
+        if buffer.scope is Scope.LOCAL:
+            return any(t.buffer is buffer and t.is_write for t in touches(self.loop))
+        return True
 
     def _position(self, stmt: Stmt) -> int | None:
         """Index of the body statement that contains `stmt`."""
@@ -196,20 +204,34 @@ def _may_specialise(
     threads = kernel.num_threads
     if threads % WARPGROUP or threads + WARPGROUP > ctx.target.limits.threads_per_block:
         return False, f"{threads} threads leave no place for a producer warpgroup"
-    if len(kernel.threads) > 1 and any(t > 1 for t in kernel.threads[1:]):
-        return False, "the block's threads have more than one axis"
-    if any(n is v for v in kernel.thread_vars for n in walk(kernel.body)):
-        return False, "the program uses the thread index itself"
-    if any(_joins_threads(n) for n in walk(kernel.body)):
-        return False, "the program divides or synchronises its threads itself"
+    why = _thread_use(kernel)
+    if why:
+        return False, why
     wanted = [c for c in loops if c.stages >= 1 and c.producers]
+    _, rest = split_scalar(kernel)
     for candidate in wanted:
         if not any(s is candidate.loop for s in kernel.body.body):
             return False, "a pipelined loop is nested in another statement"
+        loop = candidate.loop
+        places = [i for op in candidate.producers for i in op.src.starts]
+        missing = unavailable([*places, loop.start, loop.extent], rest)
+        if missing:
+            return False, missing
         refusals = candidate.tma_refusals()
         if refusals:
             return False, refusals[0]
     return bool(wanted), "every producer copy is a TMA load"
+
+
+def _thread_use(kernel: Kernel) -> str:
+    """What the program does with its threads that keeps them one role; empty: nothing."""
+    if len(kernel.threads) > 1 and any(t > 1 for t in kernel.threads[1:]):
+        return "the block's threads have more than one axis"
+    if any(n is v for v in kernel.thread_vars for n in walk(kernel.body)):
+        return "the program uses the thread index itself"
+    if any(_joins_threads(n) for n in walk(kernel.body)):
+        return "the program divides or synchronises its threads itself"
+    return ""
 
 
 def _joins_threads(n: Node) -> bool:

@@ -12,7 +12,10 @@ from tilelab.ir.rewrite import rewrite
 
 def versioned(buffer: Buffer, stages: int) -> Buffer:
     """The buffer with a leading axis of `stages` slots."""
-    return replace(buffer, shape=(stages, *buffer.shape), origin=buffer)
+    layout = buffer.layout  # one that the program chose
+    if layout is not None:
+        layout = layout.staged(stages)
+    return replace(buffer, shape=(stages, *buffer.shape), origin=buffer, layout=layout)
 
 
 def in_slot(

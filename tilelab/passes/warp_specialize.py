@@ -22,8 +22,6 @@ from tilelab.ir import (
     Function,
     If,
     Kernel,
-    Let,
-    Load,
     LoopKind,
     Node,
     Scope,
@@ -36,6 +34,7 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.hoist import split_scalar
 from tilelab.passes.plan import BarrierPlan, PipelinePlan
 from tilelab.passes.plan_pipeline import WARPGROUP, plan_of_loop
 from tilelab.passes.versions import in_slot, sequence, versioned
@@ -96,7 +95,7 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     rings = {id(s): _ring(s, plan, kernel, i, thread) for i, (s, plan) in enumerate(loops)}
     for ring in rings.values():
         _record_barriers(ring, ctx)
-    shared_lets, rest = _split_lets(kernel)
+    before, rest = split_scalar(kernel)
     roles = (
         Role("consumer", 0, threads, _consumer(rest, rings, threads, ctx)),
         Role("producer", threads, WARPGROUP, _producer(rest, rings, threads, ctx)),
@@ -105,7 +104,7 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
         *(s for s in kernel.body.body if isinstance(s, Alloc) and not _replaced(s, rings)),
         *(Alloc(b, loc=r.loop.loc) for r in rings.values() for b in (r.barrier, *r.slots.values())),
         *_init(rings, kernel, thread),
-        *shared_lets,
+        *before,
         WarpRoles(roles, loc=kernel.loc),
     ]
     attrs = (*kernel.attrs, (USER_THREADS, kernel.threads))
@@ -154,21 +153,6 @@ def _record_barriers(ring: Ring, ctx: PassContext) -> None:
     )
     index = next(i for i, p in enumerate(ctx.trace.pipelines) if p is ring.plan)
     ctx.trace.pipelines[index] = replace(ring.plan, barriers=barriers)
-
-
-def _split_lets(kernel: Kernel) -> tuple[list[Stmt], list[Stmt]]:
-    """Values that both roles may need, and the other statements, without allocations."""
-    lets: list[Stmt] = []
-    rest: list[Stmt] = []
-    for stmt in kernel.body.body:
-        pure = isinstance(stmt, Let) and not any(
-            isinstance(n, Load) and n.buffer.scope is not Scope.GLOBAL for n in walk(stmt)
-        )
-        if pure:
-            lets.append(stmt)
-        elif not isinstance(stmt, Alloc):
-            rest.append(stmt)
-    return lets, rest
 
 
 def _init(rings: dict[int, Ring], kernel: Kernel, thread: Var) -> list[Stmt]:

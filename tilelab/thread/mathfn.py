@@ -34,6 +34,7 @@ class MathFn:
     numpy: Callable[..., Any]
     cost: Cost = "special"
     boolean: bool = False
+    wide: str = ""  # the form of 64-bit integers, where it is another one
 
     def text(self, dtype: DType, args: Sequence[str]) -> str:
         """The CUDA expression, operands and (unless boolean) result of type `dtype`."""
@@ -43,7 +44,8 @@ class MathFn:
             inner = self.f32.format(*wide)
             return inner if self.boolean else _NARROW[dtype.name].format(inner)
         form = self.f32 if dtype.name == "float32" else self.f64
-        return (form if dtype.is_float else self.integer).format(*args)
+        integer = self.wide if self.wide and dtype.bits == 64 else self.integer
+        return (form if dtype.is_float else integer).format(*args)
 
     def value(self, dtype: DType, args: Sequence[Array]) -> Array:
         """The numpy meaning, rounded to `dtype` (or bool)."""
@@ -125,6 +127,16 @@ def _shift_or(name: str, op: Callable[..., Any], symbol: str) -> MathFn:
     return MathFn(name, 2, "", "", f"({{0}} {symbol} {{1}})", op, "alu")
 
 
+def _clz(x: Array) -> Array:
+    """Leading zero bits of a 32- or 64-bit integer."""
+    bits = x.dtype.itemsize * 8
+    rest, zeros = x.view(f"u{x.dtype.itemsize}").copy(), np.full(x.shape, bits, x.dtype)
+    for _ in range(bits):
+        zeros = np.where(rest != 0, zeros - 1, zeros)
+        rest >>= 1
+    return zeros
+
+
 def _popc(x: Array) -> Array:
     return np.bitwise_count(x.view(f"u{x.dtype.itemsize}") if x.dtype.kind == "i" else x)
 
@@ -160,7 +172,8 @@ _ENTRIES = [
     _shift_or("bitwise_and", np.bitwise_and, "&"), _shift_or("bitwise_or", np.bitwise_or, "|"),
     _shift_or("bitwise_xor", np.bitwise_xor, "^"), _shift_or("shift_left", np.left_shift, "<<"),
     _shift_or("shift_right", np.right_shift, ">>"),
-    MathFn("popcount", 1, "", "", "__popc({0})", _popc, "alu"),
+    MathFn("popcount", 1, "", "", "__popc({0})", _popc, "alu", wide="__popcll({0})"),
+    MathFn("clz", 1, "", "", "__clz({0})", _clz, "alu", wide="__clzll({0})"),
 ]  # fmt: skip
 MATH: dict[str, MathFn] = {entry.name: entry for entry in _ENTRIES}
 """Every function by name."""

@@ -47,6 +47,9 @@ def why_not_tma(src: Region, dst: Region, ctx: LowerContext) -> str:
     for axis, stride in enumerate(strides[:-1]):
         if ctx.divides(stride) * size < TMA_ALIGNMENT:
             return f"the stride of axis {axis} of {tensor.name} is no multiple of 16 bytes"
+    layout = tile.layout
+    if layout is not None and (not isinstance(layout, SharedLayout) or layout.pitch is not None):
+        return f"rows of {tile.name} do not lie as TMA writes them"
     if panel_width(dst) * size % TMA_ALIGNMENT:
         return f"a row of {tile.name} is no multiple of 16 bytes"
     return ""

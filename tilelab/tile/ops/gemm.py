@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tilelab.dtypes import FLOAT32
 from tilelab.errors import TileNotSupported, TileValueError
-from tilelab.ir import Region, Scope, Stmt, const_int
+from tilelab.ir import Buffer, Region, Scope, Stmt, const_int
 from tilelab.ir.builder import current
 from tilelab.layout import best_swizzle, row_major, swizzled
 from tilelab.target import Feature
@@ -186,6 +186,15 @@ def _sizes(region: Region) -> tuple[int, int]:
     return first, second
 
 
+def _takes_swizzle(buffer: Buffer) -> bool:
+    """Whether a descriptor can name the buffer's tile: swizzled, or free to become so."""
+    width = best_swizzle(buffer.static_shape[-1], buffer.dtype.bits)
+    layout = buffer.layout
+    if width is None or layout is None:
+        return width is not None
+    return layout.swizzle is not None and layout.swizzle.row == width
+
+
 def plan_of(op: Gemm, ctx: LayoutContext) -> GemmPlan:
     """Which instruction and warp grid this gemm takes on the context's target and threads."""
     use_wgmma = ctx.target.has(Feature.WGMMA) and not ctx.option("tl.disable_wgmma", False)
@@ -194,8 +203,7 @@ def plan_of(op: Gemm, ctx: LayoutContext) -> GemmPlan:
         use_wgmma = False  # B comes from shared memory, and A from registers is never transposed
     for region in (op.a, op.b):  # a descriptor without swizzle wants another arrangement
         if region.buffer.scope is Scope.SHARED:
-            width = best_swizzle(region.buffer.static_shape[-1], region.dtype.bits)
-            use_wgmma = use_wgmma and width is not None
+            use_wgmma = use_wgmma and _takes_swizzle(region.buffer)
     policy = op.policy
     if policy is GemmWarpPolicy.AUTO and a_in_registers:
         policy = GemmWarpPolicy.FullRow  # each warp then holds the rows of A that it multiplies

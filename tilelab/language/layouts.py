@@ -1,0 +1,123 @@
+"""Layouts and hints that a program gives: T.annotate_layout, T.Layout, T.Fragment, annotate_*."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tilelab.errors import TileError, TileTypeError, TileValueError
+from tilelab.frontend import open_kernel, session
+from tilelab.ir import Buffer, Scope, Var
+from tilelab.layout import Fragment, FragmentMap, Layout, MapLayout, SharedLayout
+
+def annotate_layout(layout_map: Mapping[Buffer, Any]) -> None:
+    """Fix where the elements of buffers lie: `T.annotate_layout({A_shared: layout, ...})`.
+
+    A layout of a shared buffer is a T.Layout, a function of the indices, or one that a maker such
+    as tilelang.layout.make_swizzled_layout(A_shared) gives; of a fragment a T.Fragment. Results do
+    not change. Raises TileTypeError (TL1536) for what is no layout of its buffer and TileValueError
+    (TL1537) for a map that does not fit it.
+    """
+    kernel = open_kernel("T.annotate_layout")
+    threads = 1
+    for extent in kernel.threads:
+        threads *= extent
+    for buffer, layout in layout_map.items():
+        chosen = _CHOICES.get(getattr(buffer, "scope", None))  # type: ignore[arg-type]
+        if not isinstance(buffer, Buffer) or chosen is None:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TileTypeError(
+                f"{getattr(buffer, 'name', repr(buffer))} has no layout to choose", code="TL1536",
+                hint="name shared buffers and fragments",
+            )  # fmt: skip
+        try:
+            kernel.layouts[buffer] = chosen(buffer, layout, threads)
+        except TileError as error:
+            if error.code != "TL1301":
+                raise
+            raise TileValueError(
+                f"the layout given for {buffer.name}: {error.message}", code="TL1537",
+                loc=session().loc(), hint="every element needs a place of its own",
+            ) from error  # fmt: skip
+
+
+def _shared(buffer: Buffer, layout: Any, threads: int) -> SharedLayout | MapLayout:
+    if callable(layout) and not isinstance(layout, Layout):
+        layout = Layout(buffer.static_shape, layout)
+    if isinstance(layout, Layout):
+        _same_shape(buffer, layout.shape)
+        layout.linear([Var(f"i{n}", lo=0, hi=e - 1) for n, e in enumerate(layout.shape)])
+        return layout.shared(buffer.dtype.bits)
+    if isinstance(layout, SharedLayout | MapLayout):
+        _same_shape(buffer, layout.shape)
+        return layout
+    raise _no_layout(buffer, layout, "a T.Layout or a function of the indices")
+
+
+def _fragment(buffer: Buffer, layout: Any, threads: int) -> Fragment:
+    made = layout.fragment(threads) if isinstance(layout, FragmentMap) else layout
+    if isinstance(made, Fragment):
+        _same_shape(buffer, made.shape)
+        return made
+    if isinstance(layout, FragmentMap):
+        raise TileValueError(
+            f"the layout given for {buffer.name} is not made of digits of the indices",
+            code="TL1537", loc=session().loc(),
+            hint="write thread and register as sums of (index // a % b) * c",
+        )  # fmt: skip
+    raise _no_layout(buffer, layout, "a T.Fragment")
+
+
+_CHOICES: dict[Scope, Callable[[Buffer, Any, int], Any]] = {
+    Scope.SHARED: _shared,
+    Scope.FRAGMENT: _fragment,
+}
+
+
+def _no_layout(buffer: Buffer, layout: Any, wanted: str) -> TileTypeError:
+    return TileTypeError(
+        f"the layout given for {buffer.name}, a {buffer.scope.value} buffer, is "
+        f"a {type(layout).__name__}",
+        code="TL1536", loc=session().loc(), hint=f"give {wanted}",
+    )  # fmt: skip
+
+
+def _same_shape(buffer: Buffer, shape: tuple[int, ...]) -> None:
+    if tuple(shape) != buffer.static_shape:
+        raise TileValueError(
+            f"the layout given for {buffer.name} has the shape {tuple(shape)}, and the buffer "
+            f"{buffer.static_shape}",
+            code="TL1537", loc=session().loc(), hint="describe the whole buffer",
+        )  # fmt: skip
+
+
+# ---- hints that change no result ----------------------------------------------------------------
+
+_NOTED: set[str] = set()
+_HINTS = {
+    "annotate_l2_hit_ratio": "which part of the L2 cache a tensor may keep",
+    "annotate_consumer_reg_alloc": "registers of consumer warps, which the compiler chooses",
+    "annotate_producer_reg_dealloc": "registers of producer warps, which the compiler chooses",
+    "annotate_min_blocks_per_sm": "how many blocks of a kernel an SM should hold",
+}
+
+
+def _hint(name: str, about: str) -> Callable[..., None]:
+    def accept(*_args: Any, **_kwargs: Any) -> None:
+        open_kernel(f"T.{name}")
+        if name not in _NOTED:
+            _NOTED.add(name)
+            warnings.warn(f"T.{name} changes nothing here: it is about {about}", stacklevel=2)
+
+    accept.__name__ = accept.__qualname__ = name
+    accept.__doc__ = f"Accepted, said once and without effect: it is about {about}."
+    return accept
+
+
+NAMES: dict[str, Any] = {
+    "annotate_layout": annotate_layout,
+    "Layout": Layout,
+    "Fragment": FragmentMap,
+    **{name: _hint(name, about) for name, about in _HINTS.items()},
+}
+"""What this module adds to the language."""

@@ -1,0 +1,291 @@
+"""Layouts that a program writes itself: index maps as functions, and makers by name.
+
+A map that equals a layout of the algebra becomes that layout, so that TMA and matrix instructions
+know it; any other one is kept as its formula and a table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .digits import Index, malformed, unravel
+from .fragment import Fragment
+from .probe import from_function
+from .shared import PLAIN_ALIGNMENT, SharedLayout, best_swizzle, padded, row_major, swizzled
+from .swizzle import TMA_SWIZZLES
+from .table import AnyFragment
+
+IndexMap = Callable[..., Any]
+"""(i, j, ...) -> an index, or a tuple of indices."""
+
+
+class Layout:
+    """An index map: `Layout((64, 32), lambda i, j: i * 32 + (j ^ (i % 8)))`.
+
+    `fn` gets one index per axis (numbers, arrays or expressions of a kernel) and returns where the
+    element lies: one index, or several that are taken as row-major.
+    """
+
+    def __init__(self, shape: Sequence[int], forward_fn: IndexMap) -> None:
+        self.shape = tuple(int(extent) for extent in shape)
+        self.forward_fn = forward_fn
+        if any(extent < 1 for extent in self.shape):
+            raise malformed(f"a layout of shape {self.shape} is empty")
+
+    def get_input_shape(self) -> list[int]:
+        """The extents of the map's indices."""
+        return list(self.shape)
+
+    def get_output_shape(self) -> list[int]:
+        """The extents of what the map gives."""
+        return [int(part.max()) + 1 for part in self._outputs]
+
+    def map_forward_index(self, indices: Sequence[Index]) -> list[Index]:
+        """Where an element goes."""
+        return _as_list(self.forward_fn(*indices))
+
+    def __call__(self, *indices: Index) -> list[Index]:
+        return self.map_forward_index(indices)
+
+    def linear(self, indices: Sequence[Index]) -> Index:
+        """Where an element goes, as one number."""
+        total: Index = 0
+        parts = self.map_forward_index(indices)
+        for part, extent in zip(parts, self.get_output_shape(), strict=True):
+            total = total * extent + part
+        return total
+
+    def is_equal(self, other: Layout) -> bool:
+        """Whether both maps put every element in the same place."""
+        return self.shape == other.shape and np.array_equal(self.table, other.table)
+
+    @cached_property
+    def _outputs(self) -> list[NDArray[np.int64]]:
+        grid = np.indices(self.shape)
+        try:
+            parts = _as_list(self.forward_fn(*grid))
+        except (TypeError, ValueError):  # written for single numbers
+            points = (unravel(n, self.shape) for n in range(prod(self.shape)))
+            columns = zip(*(_as_list(self.forward_fn(*p)) for p in points), strict=True)
+            parts = [np.reshape(column, self.shape) for column in columns]
+        return [np.array(np.broadcast_to(p, self.shape), np.int64) for p in parts]
+
+    @cached_property
+    def table(self) -> NDArray[np.int64]:
+        """The linear place of every element. TileValueError (TL1301) when two share one."""
+        grid = self._outputs
+        table = np.zeros(self.shape, np.int64)
+        for part in grid:
+            table = table * (int(part.max()) + 1) + part
+        if table.min() < 0 or len(np.unique(table)) != table.size:
+            raise malformed(f"a layout of {self.shape} gives two elements one place")
+        return table
+
+    def shared(self, bits: int) -> SharedLayout | MapLayout:
+        """The layout of a shared tile of `bits`-bit elements."""
+        table = self.table
+        for candidate in _candidates(self.shape, bits, table):
+            if np.array_equal(candidate.offsets, table):
+                return candidate
+        return MapLayout(self, bits)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple | list) else [value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _candidates(shape: tuple[int, ...], bits: int, table: NDArray[np.int64]) -> list[SharedLayout]:
+    found = [row_major(shape, bits)]
+    if len(shape) < 2:
+        return found
+    cols = shape[-1]
+    found += [swizzled(shape, bits, n) for n in TMA_SWIZZLES if cols * bits % (n * 8) == 0]
+    pitch = int(table.reshape(-1, cols)[1, 0]) if table.size > cols else 0
+    return [*found, padded(shape, bits, pitch - cols)] if pitch > cols else found
+
+
+class MapLayout:
+    """The layout of a shared tile by a formula of the program; answers as a SharedLayout without
+    a swizzle does. `stages` slots of a pipeline lie one after another."""
+
+    swizzle = None
+    pitch = None
+    alignment = 128
+
+    def __init__(self, layout: Layout, element_bits: int, stages: int = 0) -> None:
+        self.layout, self.element_bits, self.stages = layout, element_bits, stages
+        self.shape = (stages, *layout.shape) if stages else layout.shape
+
+    def staged(self, stages: int) -> MapLayout:
+        """The same with a leading axis of slots."""
+        return MapLayout(self.layout, self.element_bits, stages)
+
+    @cached_property
+    def _slot(self) -> int:
+        """Elements of one slot, rounded up so that every slot is aligned alike."""
+        step = self.alignment * 8 // self.element_bits
+        return -(-(int(self.layout.table.max()) + 1) // step) * step
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of storage, holes included."""
+        return self._slot * max(self.stages, 1) * self.element_bits // 8
+
+    def offset_of(self, indices: Sequence[Index]) -> Index:
+        """Element offset of an element; ints, numpy arrays or IR expressions inside the shape."""
+        if len(indices) != len(self.shape):
+            raise malformed(f"{len(indices)} indices for a shared tile of rank {len(self.shape)}")
+        if not self.stages:
+            return self.layout.linear(indices)
+        return indices[0] * self._slot + self.layout.linear(indices[1:])
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """The element offset of every element, an array of the tile's shape."""
+        slots = np.arange(max(self.stages, 1)) * self._slot
+        table = slots.reshape(-1, *(1,) * self.layout.table.ndim) + self.layout.table
+        return table.reshape(self.shape)
+
+    @cached_property
+    def _flat_at(self) -> NDArray[np.int64]:
+        flat = np.full(self.num_bytes * 8 // self.element_bits, -1, np.int64)
+        flat[self.offsets.ravel()] = np.arange(self.offsets.size)
+        return flat
+
+    def element_at(self, offset: int) -> tuple[Any, ...] | None:
+        """The indices of the element at an element offset; None where none lies."""
+        flat = int(self._flat_at[offset])
+        return None if flat < 0 else unravel(flat, self.shape)
+
+    @cached_property
+    def panel_cols(self) -> int:
+        """The widest run of neighbours that lie side by side, aligned to their number."""
+        return aligned_run(self.offsets)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MapLayout) or self.element_bits != other.element_bits:
+            return False
+        return np.array_equal(self.offsets, other.offsets)
+
+    def __hash__(self) -> int:
+        return hash((self.element_bits, self.offsets.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"{self} {hashlib.sha256(self.offsets.tobytes()).hexdigest()[:16]}"
+
+    def __str__(self) -> str:
+        size = "x".join(map(str, self.shape)) or "scalar"
+        return f"MapLayout({size} of {self.element_bits} bits, {self.num_bytes} bytes)"
+
+
+def aligned_run(offsets: NDArray[np.int64]) -> int:
+    """The largest power of two so that so many neighbours of the last axis lie side by side, at
+    a multiple of their number."""
+    cols, width = (offsets.shape[-1] if offsets.ndim else 1), 1
+    while cols % (2 * width) == 0:
+        runs = offsets.reshape(-1, 2 * width)
+        steps = runs == runs[:, :1] + np.arange(2 * width)
+        if not (steps.all() and (runs[:, 0] % (2 * width) == 0).all()):
+            break
+        width *= 2
+    return width
+
+
+class FragmentMap:
+    """A fragment by functions: `FragmentMap((16, 8), lambda i, j: (i * 2 + j // 4, j % 4))`.
+
+    forward_fn: (i, j, ...) -> (thread, register), with the copy's number as one more argument
+    when `replicate` > 1; or forward_thread_fn and forward_index_fn, each giving one of them.
+    """
+
+    def __init__(
+        self, shape: Sequence[int], forward_fn: IndexMap | None = None,
+        forward_thread_fn: IndexMap | None = None, replicate: int = 1,
+        forward_index_fn: IndexMap | None = None,
+    ) -> None:  # fmt: skip
+        self.shape, self.copies = tuple(int(extent) for extent in shape), replicate
+        if (forward_fn is None) == (forward_thread_fn is None):
+            raise malformed("a fragment needs forward_fn, or forward_thread_fn with an index")
+        self.forward_fn, self.thread_fn, self.index_fn = (
+            forward_fn, forward_thread_fn, forward_index_fn,
+        )  # fmt: skip
+
+    def _slot(self, *indices: Any) -> tuple[Any, Any]:
+        if self.forward_fn is not None:
+            thread, register = self.forward_fn(*indices)
+        else:
+            assert self.thread_fn is not None
+            plain = indices[: len(self.shape)]
+            thread = self.thread_fn(*indices)
+            register = self.index_fn(*plain) if self.index_fn is not None else 0
+        parts = _as_list(register)
+        if len(parts) != 1:
+            raise malformed("a fragment's map must give one register number")
+        return thread, parts[0]
+
+    def fragment(self, num_threads: int) -> AnyFragment:
+        """The layout over a block of `num_threads`: threads that the map leaves out hold copies."""
+        found = from_function(self.shape, self._slot, None, self.copies)
+        if found.num_threads > num_threads:
+            raise malformed(f"the map uses {found.num_threads} threads of {num_threads}")
+        if isinstance(found, Fragment) and num_threads % found.num_threads == 0:
+            return found.replicate(num_threads // found.num_threads)
+        return from_function(self.shape, self._slot, num_threads, self.copies)
+
+
+def _tile(buffer: Any) -> tuple[tuple[int, ...], int]:
+    """Shape and element bits of a buffer."""
+    return tuple(int(extent) for extent in buffer.static_shape), int(buffer.dtype.bits)
+
+
+def make_swizzled_layout(buffer: Any, k_major: bool = True, allow_pad: bool = True) -> SharedLayout:
+    """The widest swizzle that fits a row of the buffer, else rows with 16 bytes of padding (plain
+    rows without `allow_pad`): what matrix instructions read without bank conflicts."""
+    del k_major  # both ways are read through the same swizzle
+    shape, bits = _tile(buffer)
+    width = best_swizzle(shape[-1], bits) if len(shape) > 1 else None
+    if width is not None:
+        return swizzled(shape, bits, width)
+    pad = PLAIN_ALIGNMENT * 8 // bits
+    return padded(shape, bits, pad) if allow_pad and len(shape) > 1 else row_major(shape, bits)
+
+
+def make_wgmma_swizzled_layout(
+    buffer: Any, continuity: int | None = None, k_major: bool = True
+) -> SharedLayout:
+    """The widest swizzle that fits a row of the buffer."""
+    del continuity
+    return make_swizzled_layout(buffer, k_major, allow_pad=False)
+
+
+def make_full_bank_swizzled_layout(buffer: Any) -> SharedLayout:
+    """The 128-byte swizzle."""
+    return swizzled(*_tile(buffer), 128)
+
+
+def make_half_bank_swizzled_layout(buffer: Any) -> SharedLayout:
+    """The 64-byte swizzle."""
+    return swizzled(*_tile(buffer), 64)
+
+
+def make_quarter_bank_swizzled_layout(buffer: Any) -> SharedLayout:
+    """The 32-byte swizzle."""
+    return swizzled(*_tile(buffer), 32)
+
+
+def make_linear_layout(buffer: Any) -> SharedLayout:
+    """Plain rows."""
+    return row_major(*_tile(buffer))
+
+
+def make_fully_replicated_layout_fragment(buffer: Any, threads: int) -> Fragment:
+    """Every thread holds the whole tile."""
+    shape, _ = _tile(buffer)
+    return Fragment.blocked(shape, 1).replicate(threads)
