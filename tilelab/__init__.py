@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from tilelab.pass_config import PassConfigKey
     from tilelab.runtime.cache import disable_cache, enable_cache, is_cache_enabled
     from tilelab.target import Target, parse_target
+    from tilelab.thread.intrinsics.extern import register_extern
 
 __version__ = "0.1.0"
 __all__ = [
     "JITImpl", "JITKernel", "PassConfigKey", "Target", "TileError", "cdiv", "compile",
     "disable_cache", "enable_cache", "errors", "is_cache_enabled", "jit", "language", "layout",
     "load_ipython_extension", "next_power_of_2", "par_compile", "parse_target", "profiler",
+    "register_extern",
 ]  # fmt: skip
 
 _MODULES = frozenset({"errors", "language", "layout", "profiler"})
@@ -34,7 +36,7 @@ _HOMES = {
     "JITImpl": "jit", "compile": "jit", "par_compile": "jit", "JITKernel": "kernel",
     "PassConfigKey": "pass_config", "Target": "target", "parse_target": "target",
     "TileError": "errors", "disable_cache": "runtime.cache", "enable_cache": "runtime.cache",
-    "is_cache_enabled": "runtime.cache",
+    "is_cache_enabled": "runtime.cache", "register_extern": "thread.intrinsics.extern",
 }  # fmt: skip
 
 

@@ -11,17 +11,17 @@ from tilelab.ir import Alloc, Buffer, ScalarBuffer, Scope, Store, as_expr, cast,
 
 def alloc_shared(shape: Any, dtype: Any, scope: str = "shared.dyn") -> Buffer:
     """A buffer that all threads of the block share: `T.alloc_shared((128, 64), "float16")`."""
-    return _alloc(shape, dtype, Scope.SHARED, scope, ("shared.dyn", "shared"), "shared")
+    return _alloc(shape, dtype, scope, "shared")
 
 
 def alloc_fragment(shape: Any, dtype: Any, scope: str = "local.fragment") -> Buffer:
     """A tile in registers, spread over the threads of the block by layout inference."""
-    return _alloc(shape, dtype, Scope.FRAGMENT, scope, ("local.fragment",), "fragment")
+    return _alloc(shape, dtype, scope, "fragment")
 
 
 def alloc_local(shape: Any, dtype: Any, scope: str = "local") -> Buffer:
     """A private array of each thread."""
-    return _alloc(shape, dtype, Scope.LOCAL, scope, ("local",), "local")
+    return _alloc(shape, dtype, scope, "local")
 
 
 def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None) -> ScalarBuffer:
@@ -43,10 +43,18 @@ def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None
     return variable
 
 
-def _alloc(
-    shape: Any, dtype: Any, where: Scope, scope: str, allowed: tuple[str, ...], name: str
-) -> Buffer:
-    _check_scope(scope, allowed)
+SCOPES = {
+    "shared.dyn": Scope.SHARED,
+    "shared": Scope.SHARED,
+    "local.fragment": Scope.FRAGMENT,
+    "local": Scope.LOCAL,
+}
+"""The peer's names of memory spaces; any T.alloc_* function takes any of them as `scope`."""
+
+
+def _alloc(shape: Any, dtype: Any, scope: str, name: str) -> Buffer:
+    _check_scope(scope, tuple(SCOPES))
+    where = SCOPES[scope]
     trace = session()
     extents = tuple(const_int(d) for d in as_dims(shape, "an on-chip buffer"))
     if any(e is None or e <= 0 for e in extents):

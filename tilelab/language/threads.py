@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +63,7 @@ def _axis(thread: Any) -> str:
 
 
 @contextmanager
-def launch_thread(thread: str, extent: Any) -> Iterator[Expr]:
+def launch_thread(thread: str, extent: Any) -> Generator[Expr]:
     """`with T.launch_thread("threadIdx.x", 128) as tx:` names an axis of the open T.Kernel; its
     extent must be the launch's."""
     kernel = open_kernel("T.launch_thread")
@@ -95,7 +95,7 @@ def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommRedu
 
 
 @contextmanager
-def attr(node: Any, attr_key: str, value: Any) -> Iterator[None]:
+def attr(node: Any, attr_key: str, value: Any) -> Generator[None]:
     """`with T.attr(reducer, "reduce_scope", ...)`: the operation of the reductions inside."""
     if attr_key != _REDUCE or not isinstance(node, CommReducer):
         raise TileNotSupported(
