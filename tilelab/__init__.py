@@ -14,40 +14,65 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tilelab import errors, language, layout, profiler
+    from tilelab import (
+        autotuner,
+        carver,
+        contrib,
+        engine,
+        env,
+        errors,
+        language,
+        layout,
+        math,
+        profiler,
+        testing,
+        tileop,
+        tools,
+        transform,
+        tvm,
+        utils,
+    )
+    from tilelab.autotuner import autotune
+    from tilelab.engine import register_cuda_postproc
+    from tilelab.engine.lower import lower
     from tilelab.errors import TileError
     from tilelab.jit import JITImpl, compile, jit, par_compile
     from tilelab.kernel import JITKernel
+    from tilelab.language.dtypes import dtype as DataType  # noqa: N812: TileLang's name
+    from tilelab.logs import set_log_level
+    from tilelab.math import cdiv, next_power_of_2
     from tilelab.pass_config import PassConfigKey
+    from tilelab.profiler import Profiler, TensorSupplyType
     from tilelab.runtime.cache import disable_cache, enable_cache, is_cache_enabled
     from tilelab.target import Target, parse_target
     from tilelab.thread.intrinsics.extern import register_extern
 
 __version__ = "0.1.0"
 __all__ = [
-    "JITImpl", "JITKernel", "PassConfigKey", "Target", "TileError", "cdiv", "compile",
-    "disable_cache", "enable_cache", "errors", "is_cache_enabled", "jit", "language", "layout",
-    "load_ipython_extension", "next_power_of_2", "par_compile", "parse_target", "profiler",
-    "register_extern",
+    "DataType", "JITImpl", "JITKernel", "PassConfigKey", "Profiler", "Target", "TensorSupplyType",
+    "TileError", "autotune", "autotuner", "carver", "cdiv", "compile", "contrib", "disable_cache",
+    "enable_cache", "engine", "env", "errors", "is_cache_enabled", "jit", "language", "layout",
+    "load_ipython_extension", "lower", "math", "next_power_of_2", "par_compile", "parse_target",
+    "profiler", "register_cuda_postproc", "register_extern", "set_log_level", "testing", "tileop",
+    "tools", "transform", "tvm", "utils",
 ]  # fmt: skip
 
-_MODULES = frozenset({"errors", "language", "layout", "profiler"})
+_MODULES = frozenset(
+    """
+    autotuner carver contrib engine env errors language layout math profiler testing tileop tools
+    transform tvm utils
+    """.split()
+)
 _HOMES = {
     "JITImpl": "jit", "compile": "jit", "par_compile": "jit", "JITKernel": "kernel",
     "PassConfigKey": "pass_config", "Target": "target", "parse_target": "target",
+    "register_extern": "thread.intrinsics.extern",
     "TileError": "errors", "disable_cache": "runtime.cache", "enable_cache": "runtime.cache",
-    "is_cache_enabled": "runtime.cache", "register_extern": "thread.intrinsics.extern",
+    "is_cache_enabled": "runtime.cache", "autotune": "autotuner", "lower": "engine.lower",
+    "register_cuda_postproc": "engine", "set_log_level": "logs", "Profiler": "profiler",
+    "TensorSupplyType": "profiler", "DataType": "language.dtypes:dtype",
+    "cdiv": "math", "next_power_of_2": "math",
 }  # fmt: skip
-
-
-def cdiv(a: int, b: int) -> int:
-    """The smallest integer not below a / b."""
-    return -(-a // b)
-
-
-def next_power_of_2(x: int) -> int:
-    """The smallest power of two that is not below x (1 for x below 1)."""
-    return 1 << max(x - 1, 0).bit_length()
 
 
 def load_ipython_extension(ipython: Any) -> None:
@@ -61,7 +86,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
+    module, _, other = home.partition(":")
+    value = getattr(import_module(f"{__name__}.{module}"), other or name)
     globals()[name] = value
     return value
 

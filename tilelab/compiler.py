@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilelab.codegen import CudaSource, emit
+from tilelab.engine.callback import rewritten
 from tilelab.ir import Function
 from tilelab.ir.verify import verify
 from tilelab.passes.base import CompileTrace, PassContext, run_passes
@@ -41,4 +42,4 @@ def lower(
     trace = CompileTrace(target)
     ctx = PassContext(target, options, trace, aligned)
     program: Program = run_passes(function, PASSES, ctx, verify)
-    return Lowered(program, trace, emit(program))
+    return Lowered(program, trace, rewritten(emit(program), target))

@@ -12,10 +12,10 @@ import inspect
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tilelab.call_forms import Binder, Call
+from tilelab.call_forms import Binder, Call, freeze
 from tilelab.errors import TileError, TileTypeError, TileValueError
 from tilelab.frontend import (
     EagerFunction,
@@ -55,6 +55,12 @@ class Options:
             verbose=bool(self.verbose),
         )
 
+    def plus(self, pass_configs: Mapping[Any, Any] | None) -> Options:
+        """The same with more pass_configs, which win over those that are there."""
+        if not pass_configs:
+            return self
+        return replace(self, pass_configs={**(self.pass_configs or {}), **pass_configs})
+
 
 def compile(
     func: Any,
@@ -71,7 +77,7 @@ def compile(
     `out_idx` names the parameters that a call allocates and returns. Without a target the device
     of the call's tensors decides.
     """
-    _check_backend(execution_backend, target_host)
+    check_backend(execution_backend, target_host)
     return Options(out_idx, target, pass_configs, compile_flags, verbose).kernel(_traced(func))
 
 
@@ -99,8 +105,8 @@ def _traced(func: Any) -> Function:
     )
 
 
-def _check_backend(execution_backend: str | None, target_host: Any) -> None:
-    """Other back ends of the peer cannot be honoured; the ways to launch CUDA are all one here."""
+def check_backend(execution_backend: str | None, target_host: Any) -> None:
+    """TileValueError (TL1494): other back ends of the peer cannot be honoured; the ways to launch CUDA are all one here."""
     if execution_backend not in (None, "auto", "tvm_ffi", "cython", "nvrtc", "ctypes", "dlpack"):
         raise TileValueError(
             f"execution_backend={execution_backend!r} does not exist here", code="TL1494",
@@ -144,6 +150,7 @@ class JITImpl:
         self._learnt: dict[Hashable, EagerSignature] = {}
         self._kernels: dict[Hashable, JITKernel] = {}
         self._calls: dict[Hashable, JITKernel] = {}
+        self._variants: dict[Hashable, JITImpl] = {}
         functools.update_wrapper(self, self.func)
 
     @property
@@ -191,6 +198,24 @@ class JITImpl:
             for c in configs
         ]
         return _in_threads(jobs, num_workers, ignore_error)
+
+    def with_pass_configs(self, pass_configs: Mapping[Any, Any] | None) -> JITImpl:
+        """The same function compiled with more pass_configs; kept, so that kernels are shared."""
+        if not pass_configs:
+            return self
+        key = freeze(dict(pass_configs))
+        if key not in self._variants:
+            made = JITImpl(self.func, self.options.plus(pass_configs), self._outer)
+            self._variants[key] = made
+        return self._variants[key]
+
+    def runtime_arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """What the kernel of an eager call is called with; other arguments may be missing."""
+        known = self.signature.parameters
+        own = {k: v for k, v in kwargs.items() if k in known}
+        bound = self.signature.bind_partial(*args, **own)
+        bound.apply_defaults()
+        return [v for name, v in bound.arguments.items() if name in self.eager.runtime]
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -322,7 +347,7 @@ def jit(
     Lazy: `kernel = matmul(1024, 1024, 1024)` compiles; `c = kernel(a, b)` runs. Eager:
     `c = gemm(a, b)` does both. See T.const and T.empty for the eager style.
     """
-    _check_backend(execution_backend, target_host)
+    check_backend(execution_backend, target_host)
     options = Options(out_idx, target, pass_configs, compile_flags, verbose)
     if func is None:
         return functools.partial(_decorate, options)

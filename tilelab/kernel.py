@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilelab.compiler import lower
-from tilelab.errors import TileValueError
+from tilelab.errors import TileRuntimeError, TileValueError
 from tilelab.ir import Function
 from tilelab.profiler import Profiler
 from tilelab.runtime import driver
@@ -121,6 +121,28 @@ class JITKernel(Inspection):
     def get_profiler(self, tensor_supply_type: Any = None) -> Profiler:
         """A profiler that makes inputs, times the kernel and compares it with a reference."""
         return Profiler(self, tensor_supply_type)
+
+    def run_once(self, func: Any = None) -> Any:
+        """The result of one run (of `func`, by default the kernel) on made-up inputs."""
+        return self.get_profiler().run_once(func)
+
+    def update_tuner_result(
+        self, latency: float | None, config: dict[str, Any] | None, ref_latency: float | None
+    ) -> JITKernel:
+        """Note what the autotuner found: milliseconds, the config, the reference's time."""
+        self.latency, self.config, self.ref_latency = latency, config, ref_latency
+        return self
+
+    def get_tuner_result(self) -> dict[str, Any]:
+        """What the autotuner found. TileRuntimeError (TL1653) for a kernel that is not tuned."""
+        if self.latency is None:
+            raise TileRuntimeError(
+                f"{self.name} was not made by the autotuner", code="TL1653",
+                hint="put @tilelang.autotune(configs=...) above @tilelang.jit",
+            )  # fmt: skip
+        return {
+            "latency": self.latency, "config": self.config, "ref_latency": self.ref_latency
+        }  # fmt: skip
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         report = show(self)

@@ -15,6 +15,8 @@ from types import ModuleType
 
 PEER = "tilelang"
 OURS = __name__.partition(".")[0]
+# TileLang brings its own `tvm`; its programs import a few names from there.
+_ANSWERED = {PEER: OURS, "tvm": f"{OURS}.tvm"}
 
 
 class _SameModule(Loader):
@@ -32,23 +34,23 @@ class _SameModule(Loader):
 
 
 class PeerFinder(MetaPathFinder):
-    """Finds `tilelang` and `tilelang.x` as tilelab's modules."""
+    """Finds `tilelang`, `tilelang.x` and `tvm` as tilelab's modules."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec of a name of the peer; ModuleNotFoundError for a submodule tilelab lacks."""
         root, _, rest = fullname.partition(".")
-        if root != PEER:
+        if root not in _ANSWERED:
             return None
-        ours = f"{OURS}.{rest}" if rest else OURS
+        ours = _ANSWERED[root] + ("." + rest if rest else "")
         try:
             module = importlib.import_module(ours)
         except ModuleNotFoundError as error:
             if error.name is None or not ours.startswith(error.name):
                 raise
             raise ModuleNotFoundError(
-                f"No module named {fullname!r}: tilelab answers for {PEER}, and has no {ours}",
+                f"No module named {fullname!r}: tilelab answers for {root}, and has no {ours}",
                 name=fullname,
             ) from None
         return ModuleSpec(fullname, _SameModule(module), is_package=hasattr(module, "__path__"))
@@ -68,5 +70,5 @@ def uninstall() -> None:
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
     for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] == PEER and module.__name__.partition(".")[0] == OURS:
+        if name.partition(".")[0] in _ANSWERED and module.__name__.partition(".")[0] == OURS:
             del sys.modules[name]

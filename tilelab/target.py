@@ -22,6 +22,10 @@ class Feature(enum.Enum):
     STMATRIX = "stmatrix"
     MMA_SYNC = "mma.sync"
     BF16 = "bf16"
+    TF32_MMA = "mma.sync of tf32"
+    INT8_MMA = "mma.sync of 8-bit integers"
+    FP8_MMA = "mma.sync of 8-bit floats"
+    F64_MMA = "mma.sync of float64"
     FP8_CVT = "fp8 conversions"
     MBARRIER = "mbarrier"
     TMA = "TMA"
@@ -79,11 +83,13 @@ class Target:
         return self.name
 
 
-_AMPERE = frozenset(
-    {Feature.CP_ASYNC, Feature.LDMATRIX, Feature.MMA_SYNC, Feature.BF16, Feature.MBARRIER}
-)
+_AMPERE = frozenset({
+    Feature.CP_ASYNC, Feature.LDMATRIX, Feature.MMA_SYNC, Feature.BF16, Feature.TF32_MMA,
+    Feature.INT8_MMA, Feature.F64_MMA, Feature.MBARRIER,
+})  # fmt: skip
 _HOPPER = _AMPERE | {
     Feature.TMA, Feature.WGMMA, Feature.SETMAXNREG, Feature.STMATRIX, Feature.FP8_CVT,
+    Feature.FP8_MMA,
 }  # fmt: skip
 
 SM80 = Target(

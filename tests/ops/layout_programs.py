@@ -37,7 +37,9 @@ def _annotate(mode: str, a: Any, b: Any, c: Any, out: Any) -> None:
             b: lambda i, j: (i, (j // 8) ^ (i % 4), j % 8),
         })  # fmt: skip
     else:
-        T.annotate_layout({c: T.Fragment((M, N), lambda i, j: (i % 32 * 4 + j // 16, i // 32 * 16 + j % 16))})
+        T.annotate_layout({
+            c: T.Fragment((M, N), lambda i, j: (i % 32 * 4 + j // 16, i // 32 * 16 + j % 16))
+        })  # fmt: skip
 
 
 def check_gemm(target: Any, device: str, mode: str, stages: int) -> None:
@@ -72,7 +74,10 @@ def check_elements(target: Any, device: str) -> None:
     """Loops, a reduction and a view over a scrambled tile and a fragment with copies."""
 
     @T.prim_func
-    def main(A: T.Tensor((16, 24), "float32"), B: T.Tensor((384,), "float32"), C: T.Tensor((16,), "float32")):
+    def main(
+        A: T.Tensor((16, 24), "float32"), B: T.Tensor((384,), "float32"),
+        C: T.Tensor((16,), "float32"),
+    ):  # fmt: skip
         with T.Kernel(1, threads=64) as _:
             s = T.alloc_shared((16, 24), "float32")
             f = T.alloc_fragment((16, 24), "float32")

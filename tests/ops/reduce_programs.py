@@ -22,7 +22,7 @@ def by_torch(kind: str, a: Any, dim: int) -> Any:
         return getattr(a, f"a{kind}")(dim)
     if kind == "sum":
         return a.sum(dim).to(a.dtype)
-    join = getattr(torch, {"bitand": "bitwise_and", "bitor": "bitwise_or", "bitxor": "bitwise_xor"}[kind])
+    join = getattr(torch, kind.replace("bit", "bitwise_"))
     out, *rest = a.unbind(dim)
     for part in rest:
         out = join(out, part)

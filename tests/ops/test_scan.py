@@ -16,7 +16,9 @@ target = pytest.mark.parametrize("target", [HOPPER, AMPERE], ids=["hopper", "amp
 @target
 @pytest.mark.parametrize(("shape", "dim"), SHAPES)
 @pytest.mark.parametrize("src", WHERE)
-def test_shapes_in_place(target: dict[str, str], shape: tuple[int, ...], dim: int, src: str) -> None:
+def test_shapes_in_place(
+    target: dict[str, str], shape: tuple[int, ...], dim: int, src: str
+) -> None:
     check_scan(target, "cpu", shape, dim, src=src)
 
 

@@ -23,7 +23,9 @@ def test_programs(program: Any, target: dict[str, str]) -> None:
     program("cpu", target)
 
 
-@pytest.mark.parametrize(("shape", "bits"), [((2048,), 16), ((64, 32), 16), ((4096,), 8), ((1024,), 32)])
+@pytest.mark.parametrize(
+    ("shape", "bits"), [((2048,), 16), ((64, 32), 16), ((4096,), 8), ((1024,), 32)]
+)
 @pytest.mark.parametrize("base", [swizzled((32, 64), 16), swizzled((32, 64), 16, 32)], ids=str)
 def test_views_name_the_same_bytes(shape: tuple[int, ...], bits: int, base: Any) -> None:
     view = ViewLayout(base, shape, bits)

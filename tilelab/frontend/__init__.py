@@ -20,7 +20,7 @@ from tilelab.frontend.values import is_traced, truth
 
 __all__ = [
     "REF", "EagerFunction", "EagerSignature", "GridLoop", "KernelFrame", "Macro", "ParallelLoop",
-    "PersistentLoop", "PointerParam", "PointerType", "PrimFunc", "RangeLoop", "Session", "TensorType", "ThreadLoop", "as_dims",
-    "check_in_kernel", "const_value", "is_traced", "open_kernel", "plain_dtype", "plain_function",
-    "session", "style_of", "trace", "truth",
+    "PersistentLoop", "PointerParam", "PointerType", "PrimFunc", "RangeLoop", "Session",
+    "TensorType", "ThreadLoop", "as_dims", "check_in_kernel", "const_value", "is_traced",
+    "open_kernel", "plain_dtype", "plain_function", "session", "style_of", "trace", "truth",
 ]  # fmt: skip

@@ -23,8 +23,8 @@ from tilelab.frontend.params import (
     called,
     is_runtime,
     make_param,
-    settled,
     namespace,
+    settled,
 )
 from tilelab.frontend.poison import Poison
 from tilelab.frontend.session import Session, SignatureDone

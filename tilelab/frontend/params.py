@@ -6,7 +6,7 @@ Hides string annotations and names that only the annotation uses.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -89,17 +89,21 @@ def make_params(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> lis
 def make_param(name: str, annotation: Any) -> Declared:
     """The parameter that an annotation declares. TileTypeError (TL1421) when it declares none."""
     annotation = called(annotation)
-    if isinstance(annotation, TensorType):
-        return TensorParam(annotation.buffer(name))
-    if isinstance(annotation, PointerType):
-        return PointerParam(name)
-    if isinstance(annotation, DType):
-        return ScalarParam(Var(name, plain_dtype(annotation), role="scalar"))
+    make = next((_PARAMS[k] for k in type(annotation).__mro__ if k in _PARAMS), None)
+    if make is not None:
+        return make(name, annotation)
     raise TileTypeError(
         f"the annotation of {name} is {annotation!r}, which is no parameter type",
         code="TL1421",
         hint="use T.Tensor((M, N), dtype), T.StridedTensor(...) or a scalar type such as T.int32",
     )
+
+
+_PARAMS: dict[type, Callable[[str, Any], Declared]] = {
+    TensorType: lambda name, kind: TensorParam(kind.buffer(name)),
+    PointerType: lambda name, kind: PointerParam(name),
+    DType: lambda name, kind: ScalarParam(Var(name, plain_dtype(kind), role="scalar")),
+}
 
 
 def called(annotation: Any) -> Any:

@@ -1,6 +1,6 @@
 """What both IR dialects share: nodes, expressions, buffers, statements, printer, verifier."""
 
-from tilelab.ir.buffer import Buffer, Region, ScalarBuffer, Scope
+from tilelab.ir.buffer import Buffer, ReducerBuffer, Region, ScalarBuffer, Scope
 from tilelab.ir.build import (
     as_bool,
     as_expr,
@@ -35,8 +35,8 @@ from tilelab.ir.stmt import (
 
 __all__ = [
     "Alloc", "Binary", "Break", "Buffer", "Call", "Cast", "Const", "Continue", "Expr", "For",
-    "Function", "If", "Kernel", "Let", "Load", "LoopKind", "Node", "ParallelFor", "Region",
-    "ScalarBuffer", "ScalarParam", "Scope", "Select", "Seq", "Stmt", "Store", "TensorParam",
-    "Unary", "Var", "While", "as_bool", "as_expr", "binary", "call", "cast", "ceildiv",
-    "children", "const_int", "is_scalar", "map_children", "select", "unary", "walk",
+    "Function", "If", "Kernel", "Let", "Load", "LoopKind", "Node", "ParallelFor", "ReducerBuffer",
+    "Region", "ScalarBuffer", "ScalarParam", "Scope", "Select", "Seq", "Stmt", "Store",
+    "TensorParam", "Unary", "Var", "While", "as_bool", "as_expr", "binary", "call", "cast",
+    "ceildiv", "children", "const_int", "is_scalar", "map_children", "select", "unary", "walk",
 ]  # fmt: skip

@@ -106,6 +106,14 @@ class ScalarBuffer(Operators, Buffer):
         return Load(self, (as_expr(0),))
 
 
+@dataclass(frozen=True, eq=False)
+class ReducerBuffer(Buffer):
+    """T.alloc_reducer: a fragment whose copies gather partial results of `op` until they are
+    combined."""
+
+    op: str = "sum"
+
+
 def _shape_text(shape: tuple[Any, ...]) -> str:
     return (
         "("

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilelab.dtypes import DType
-from tilelab.ir.buffer import Buffer, Region, ScalarBuffer
+from tilelab.ir.buffer import Buffer, ReducerBuffer, Region, ScalarBuffer
 from tilelab.ir.core import Node
 from tilelab.ir.expr import Expr, Var, const_int
 from tilelab.ir.printexpr import expression
@@ -189,6 +189,8 @@ def describe(buffer: Buffer, p: Printer) -> str:
         parts.append(f"strides={_tuple(buffer.strides, p)}")
     if buffer.layout is not None:
         parts.append(f"layout={p.text(buffer.layout)}")
+    if isinstance(buffer, ReducerBuffer):
+        parts.append(f"reducer={buffer.op}")
     if buffer.alias_of is not None:
         parts.append(f"view of {p.name(buffer.alias_of)}")
     return ", ".join(parts)

@@ -72,6 +72,7 @@ from tilelab.language.math import (
 from tilelab.language.memory import alloc_fragment, alloc_local, alloc_shared, alloc_var
 from tilelab.language.pointers import NAMES as _POINTERS
 from tilelab.language.queries import NAMES as _QUERIES
+from tilelab.language.reducers import NAMES as _REDUCERS
 from tilelab.language.roles import NAMES as _ROLES
 from tilelab.language.sync import NAMES as _SYNC
 from tilelab.language.tensor import Ref, StridedTensor, Tensor, empty, make_tensor, ptr
@@ -91,14 +92,14 @@ __all__ = [
     "get_block_binding", "get_block_bindings", "get_block_extent", "get_block_extents",
     "get_lane_idx", "get_thread_binding", "get_thread_bindings", "get_thread_extent",
     "get_thread_extents", "get_warp_group_idx", "get_warp_idx", "grid", "if_then_else",
-    "index_to_coordinates", "infinity", "likely", "macro", "make_tensor", "max_value", "min_value", "popcount",
-    "prim_func", "ptr", "reshape", "round", "serial", "shift_left", "shift_right", "symbolic", "truncdiv",
-    "truncmod", "unroll", "use_swizzle", "vectorized", "view",
+    "index_to_coordinates", "infinity", "likely", "macro", "make_tensor", "max_value", "min_value",
+    "popcount", "prim_func", "ptr", "reshape", "round", "serial", "shift_left", "shift_right",
+    "symbolic", "truncdiv", "truncmod", "unroll", "use_swizzle", "vectorized", "view",
 ]  # fmt: skip
 # exp, max, float16, copy, ...: names that a table defines.
 _TABLES = (
     _FUNCTIONS, _DEBUG, _DTYPES, _OPS, _POINTERS, _ROLES, _SYNC, _THREADS, _WARP,
-    _QUERIES, _LAYOUTS,
+    _QUERIES, _LAYOUTS, _REDUCERS,
 )  # fmt: skip
 for _table in _TABLES:
     globals().update(_table)

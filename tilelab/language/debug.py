@@ -42,9 +42,7 @@ def print_(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int 
     form = debug.printable(value.dtype)
     name = _name_of(obj)
     text = (f"{text}: " if text else "") + (f"{name} = " if name else "")
-    return perform(
-        debug.printf(text + form.conversion, 1), cast(value, form.dtype), what="T.print"
-    )
+    return perform(debug.printf(text + form.conversion, 1), cast(value, form.dtype), what="T.print")
 
 
 def _check_extents(region: Region) -> None:

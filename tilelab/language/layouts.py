@@ -11,6 +11,7 @@ from tilelab.frontend import open_kernel, session
 from tilelab.ir import Buffer, Scope, Var
 from tilelab.layout import Fragment, FragmentMap, Layout, MapLayout, SharedLayout
 
+
 def annotate_layout(layout_map: Mapping[Buffer, Any]) -> None:
     """Fix where the elements of buffers lie: `T.annotate_layout({A_shared: layout, ...})`.
 
@@ -96,8 +97,6 @@ def _same_shape(buffer: Buffer, shape: tuple[int, ...]) -> None:
 _NOTED: set[str] = set()
 _HINTS = {
     "annotate_l2_hit_ratio": "which part of the L2 cache a tensor may keep",
-    "annotate_consumer_reg_alloc": "registers of consumer warps, which the compiler chooses",
-    "annotate_producer_reg_dealloc": "registers of producer warps, which the compiler chooses",
     "annotate_min_blocks_per_sm": "how many blocks of a kernel an SM should hold",
 }
 

@@ -27,9 +27,9 @@ from .view import ViewLayout, reshaped
 blocked = Fragment.blocked
 
 __all__ = [
-    "TMA_128B",
     "TMA_32B",
     "TMA_64B",
+    "TMA_128B",
     "TMA_SWIZZLES",
     "AnyFragment",
     "Axes",

@@ -19,40 +19,44 @@ WGMMA_ROWS = 64
 WGMMA_MAX_COLS = 256
 
 
-def _check_bits(bits: int) -> int:
-    if bits not in (8, 16, 32):
-        raise malformed(f"no mma fragment of {bits}-bit elements here", hint="8, 16 or 32")
-    return 32 // bits
+def _parts(bits: int) -> tuple[int, int]:
+    """Neighbours along k that a lane holds, and how many 8-row and k blocks an instruction has."""
+    if bits not in (8, 16, 32, 64):
+        raise malformed(f"no mma fragment of {bits}-bit elements here", hint="8, 16, 32 or 64")
+    return (1, 1) if bits == 64 else (32 // bits, 2)
 
 
 def mma_a(element_bits: int = 16) -> Fragment:
-    """Operand A (16 x k) of mma.m16n8k{256/element_bits}: 8-, 16- or 32-bit (tf32) elements.
+    """Operand A (16 x k) of mma.m16n8k{256/element_bits}: 8-, 16- or 32-bit (tf32) elements; of
+    mma.m8n8k4 for 64-bit elements (8 x 4).
 
     For 16 bits, a0..a7: row l/4 (+8 for a2 a3 a6 a7), column 2(l%4) + i%2 (+8 from a4 on).
     """
-    e = _check_bits(element_bits)
-    rows = (Digit(8, "thread", 4), Digit(2, "register", e))
-    cols = (Digit(e, "register", 1), Digit(4, "thread", 1), Digit(2, "register", 2 * e))
-    return Fragment((16, 8 * e), (rows, cols))
+    e, blocks = _parts(element_bits)
+    rows = (Digit(8, "thread", 4), Digit(blocks, "register", e))
+    cols = (Digit(e, "register", 1), Digit(4, "thread", 1), Digit(blocks, "register", 2 * e))
+    return Fragment((8 * blocks, 4 * e * blocks), (rows, cols))
 
 
 def mma_b(element_bits: int = 16) -> Fragment:
-    """Operand B (k x 8) of mma.m16n8k{256/element_bits}, indexed (k, n).
+    """Operand B (k x 8) of mma.m16n8k{256/element_bits} or mma.m8n8k4, indexed (k, n).
 
     For 16 bits, b0..b3: k = 2(l%4) + i%2 (+8 from b2 on), n = l/4.
     """
-    e = _check_bits(element_bits)
-    rows = (Digit(e, "register", 1), Digit(4, "thread", 1), Digit(2, "register", e))
-    return Fragment((8 * e, 8), (rows, (Digit(8, "thread", 4),)))
+    e, blocks = _parts(element_bits)
+    rows = (Digit(e, "register", 1), Digit(4, "thread", 1), Digit(blocks, "register", e))
+    return Fragment((4 * e * blocks, 8), (rows, (Digit(8, "thread", 4),)))
 
 
-def mma_c() -> Fragment:
-    """Accumulator C/D (16 x 8, 32-bit) of every mma.m16n8k*.
+def mma_c(operand_bits: int = 16) -> Fragment:
+    """Accumulator C/D (16 x 8) of every mma.m16n8k*, or of mma.m8n8k4 (8 x 8, 64-bit operands).
 
     c0..c3: row l/4 (+8 from c2 on), column 2(l%4) + i%2.
     """
-    rows = (Digit(8, "thread", 4), Digit(2, "register", 2))
-    return Fragment((16, 8), (rows, (Digit(2, "register", 1), Digit(4, "thread", 1))))
+    _, blocks = _parts(operand_bits)
+    rows = (Digit(8, "thread", 4), Digit(blocks, "register", 2))
+    cols = (Digit(2, "register", 1), Digit(4, "thread", 1))
+    return Fragment((8 * blocks, 8), (rows, cols))
 
 
 def mma_m16n8k16_a() -> Fragment:
@@ -92,7 +96,7 @@ def wgmma_a_registers(element_bits: int = 16) -> Fragment:
 
     Each warp holds 16 rows, laid out as ``mma_a``.
     """
-    e = _check_bits(element_bits)
+    e, _ = _parts(element_bits)
     atom = mma_a(element_bits)
     axes: Axes = (_warpgroup_rows(e), atom.axes[1])
     return Fragment((WGMMA_ROWS, atom.shape[1]), axes)
@@ -136,18 +140,24 @@ def _share(extent: int, unit: int, parts: int, what: str) -> int:
 
 
 def mma_accumulator(
-    block_m: int, block_n: int, warps_m: int, warps_n: int, m_fastest: bool = True
+    block_m: int,
+    block_n: int,
+    warps_m: int,
+    warps_n: int,
+    m_fastest: bool = True,
+    operand_bits: int = 16,
 ) -> Fragment:
     """Accumulator of a block: warps in a grid, each owning a contiguous sub-block of mma_c tiles.
 
     Warp number = wm + warps_m*wn (or wn + warps_n*wm if not ``m_fastest``). In a warp the slots
-    are 4*(n8 block + n8 blocks a warp * m16 block) + i.
+    are 4*(n8 block + n8 blocks a warp * m16 block) + i (2*(...) + i for 64-bit operands).
     """
+    atom = mma_c(operand_bits)
     times = (
-        _share(block_m, 16, warps_m, "block_m"),
+        _share(block_m, atom.shape[0], warps_m, "block_m"),
         _share(block_n, 8, warps_n, "block_n"),
     )
-    return mma_c().repeat(*times).spatial(warps_m, warps_n, order=0 if m_fastest else 1)
+    return atom.repeat(*times).spatial(warps_m, warps_n, order=0 if m_fastest else 1)
 
 
 def mma_operand_a(
@@ -160,11 +170,12 @@ def mma_operand_a(
 ) -> Fragment:
     """Operand A (block_m x block_k) in registers, matching ``mma_accumulator``.
 
-    Warps of one wm hold copies. Slots: (m16 block + m16 blocks a warp * k step) * slots + i.
+    Warps of one wm hold copies. Slots: (k step + k steps * m16 block) * slots + i, so that for
+    16-bit elements it is the accumulator of a block_m x block_k product.
     """
     atom = mma_a(element_bits)
-    m_times = _share(block_m, 16, warps_m, "block_m")
-    inner = atom.repeat(m_times, _share(block_k, atom.shape[1], 1, "block_k"), order=0)
+    m_times = _share(block_m, atom.shape[0], warps_m, "block_m")
+    inner = atom.repeat(m_times, _share(block_k, atom.shape[1], 1, "block_k"))
     if m_fastest:
         return inner.spatial(warps_m, 1).replicate(warps_n)
     return inner.replicate(warps_n).spatial(warps_m, 1)
@@ -204,11 +215,18 @@ def wgmma_block_accumulator(
     return wgmma_accumulator(n).repeat(slabs, 1).spatial(warpgroups_m, warpgroups_n, order=0)
 
 
-def wgmma_block_a(block_m: int, block_k: int, warpgroups_m: int, warpgroups_n: int = 1) -> Fragment:
-    """Operand A (16-bit, block_m x block_k) in registers, matching ``wgmma_block_accumulator``.
+def wgmma_block_a(
+    block_m: int,
+    block_k: int,
+    warpgroups_m: int,
+    warpgroups_n: int = 1,
+    element_bits: int = 16,
+) -> Fragment:
+    """Operand A (block_m x block_k) in registers, matching ``wgmma_block_accumulator``.
 
-    Register = (slab * k steps + k step) * 8 + i; warpgroups of one gm hold copies.
+    Register = (slab * k steps + k step) * slots + i; warpgroups of one gm hold copies.
     """
     slabs = _share(block_m, WGMMA_ROWS, warpgroups_m, "block_m")
-    atom = wgmma_a_registers().repeat(slabs, _share(block_k, 16, 1, "block_k"))
+    atom = wgmma_a_registers(element_bits)
+    atom = atom.repeat(slabs, _share(block_k, atom.shape[1], 1, "block_k"))
     return atom.spatial(warpgroups_m, 1).replicate(warpgroups_n)

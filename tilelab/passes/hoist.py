@@ -75,16 +75,17 @@ def _written_tensors(kernel: Kernel) -> set[int]:
 
 
 def _is_scalar(stmt: Stmt, written: set[int]) -> bool:
-    for node in walk(stmt):
-        if isinstance(node, Stmt) and not isinstance(node, _SCALAR):
-            return False
-        if isinstance(node, For) and node.kind is LoopKind.PIPELINED:
-            return False
-        if isinstance(node, Store) and node.buffer.scope is not Scope.LOCAL:
-            return False
-        if isinstance(node, Load) and not _readable(node.buffer, written):
-            return False
-    return True
+    nodes = list(walk(stmt))
+    stores = (n.buffer.scope is Scope.LOCAL for n in nodes if isinstance(n, Store))
+    loads = (_readable(n.buffer, written) for n in nodes if isinstance(n, Load))
+    return all(_plain(n) for n in nodes) and all(stores) and all(loads)
+
+
+def _plain(node: Node) -> bool:
+    """Whether a node is no statement, or one of the scalar kinds that runs in order."""
+    if isinstance(node, For):
+        return node.kind is not LoopKind.PIPELINED
+    return isinstance(node, _SCALAR) or not isinstance(node, Stmt)
 
 
 def _readable(buffer: Buffer, written: set[int]) -> bool:

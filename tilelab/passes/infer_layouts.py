@@ -15,6 +15,7 @@ from tilelab.ir import (
     Load,
     Node,
     ParallelFor,
+    ReducerBuffer,
     Scope,
     Stmt,
     Store,
@@ -68,7 +69,7 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
             facts = [*chosen_layouts(kernel), *_facts(kernel, ctx)]
             solution = solve(facts, threads, Views.of(kernel))
         except LayoutConflict as conflict:
-            step = resolve(kernel, conflict)
+            step = resolve(kernel, conflict, threads)
             ctx.note(step.note, conflict.statement, level="warning")
             kernel = step.kernel
             continue
@@ -153,9 +154,12 @@ def _loop_fact(loop: ParallelFor) -> Loop:
 
 
 def _accesses(loop: ParallelFor) -> Iterator[Access]:
+    stores = [n.buffer for n in walk(loop.body) if isinstance(n, Store)]
+    gathered = {b for b in stores if isinstance(b, ReducerBuffer)}
     for n in walk(loop.body):
         if isinstance(n, Load | Store) and n.buffer.scope is Scope.FRAGMENT:
-            yield Access(n.buffer, tuple(as_expr(i) for i in n.indices), isinstance(n, Store))
+            indices = tuple(as_expr(i) for i in n.indices)
+            yield Access(n.buffer, indices, isinstance(n, Store), n.buffer in gathered)
 
 
 def _apply(kernel: Kernel, solution: Solution, ctx: PassContext) -> Kernel:

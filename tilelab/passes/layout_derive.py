@@ -136,6 +136,13 @@ def serves(known: Any, wanted: Fragment, is_write: bool) -> bool:
     return bool((have == need).all()) if is_write else not bool((need & ~have).any())
 
 
+def is_everywhere(layout: Any) -> bool:
+    """Whether every thread holds every element."""
+    if not isinstance(layout, Fragment):
+        return False
+    return not any(d.owner == "thread" and d.extent > 1 for axis in layout.axes for d in axis)
+
+
 def _holders(layout: Fragment) -> Any:
     """(elements, threads): which threads hold which element."""
     threads, _ = tables(layout)

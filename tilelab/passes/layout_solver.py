@@ -12,7 +12,7 @@ from typing import Any
 
 from tilelab.ir import Buffer, Scope, Stmt
 from tilelab.layout import Fragment
-from tilelab.passes.layout_derive import axes_of, derived, same, serves, spread_from
+from tilelab.passes.layout_derive import axes_of, derived, is_everywhere, same, serves, spread_from
 from tilelab.passes.layout_views import Views
 from tilelab.tile.op import Access, Fact, Fixed, Loop, Prefer
 
@@ -93,7 +93,7 @@ def _known_spread(solution: Solution, loop: Loop) -> Fragment | None:
     """The spread that a fragment with a layout gives the loop: a written fragment's, whose copies
     must all be reached, else the one with the fewest copies."""
     found: list[tuple[bool, int, Fragment]] = []
-    for access in loop.accesses:
+    for access in (a for a in loop.accesses if not a.gathers):
         spread = spread_from(solution.layout(access.buffer), axes_of(access, loop), loop)
         if spread is not None:
             found.append((not access.is_write, spread.replication, spread))
@@ -109,6 +109,8 @@ def _settle(solution: Solution, loop: Loop, spread: Fragment) -> None:
 
 def _serve(solution: Solution, loop: Loop, access: Access, spread: Fragment) -> None:
     buffer = access.buffer
+    if access.gathers and is_everywhere(solution.layout(buffer)):
+        return
     uses = axes_of(access, loop)
     layout = None if uses is None else derived(uses, buffer.static_shape, spread)
     if layout is None:
@@ -117,7 +119,7 @@ def _serve(solution: Solution, loop: Loop, access: Access, spread: Fragment) -> 
     known = solution.buffers.get(id(buffer))
     if known is None:
         solution.put(buffer, layout, f"follows {loop.why}")
-    elif not serves(known[1], layout, access.is_write):
+    elif not serves(known[1], layout, access.is_write and not access.gathers):
         reason = f"{buffer.name} is laid out as {known[1]} ({known[2]}); {loop.why} needs {layout}"
         raise LayoutConflict(loop.key, buffer, reason)
 

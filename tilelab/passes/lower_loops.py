@@ -19,6 +19,7 @@ from tilelab.ir import (
     LoopKind,
     Node,
     ParallelFor,
+    ReducerBuffer,
     Scope,
     Seq,
     Stmt,
@@ -30,6 +31,7 @@ from tilelab.ir import (
     children,
     const_int,
     select,
+    walk,
 )
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
@@ -55,12 +57,11 @@ def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
         ctx, spread, register, dict(zip(node.vars, zip(point, bound, strict=True), strict=True))
     )
     body = [access.statement(s) for s in node.body.body]
-    return [
-        loop(
-            register, spread.num_registers, LoopKind.LANES,
-            [*lets, guarded(inside, body, node.loc)], node.loc,
-        )
-    ]  # fmt: skip
+    stores = (n for n in walk(node.body) if isinstance(n, Store))
+    gathers = any(isinstance(s.buffer, ReducerBuffer) for s in stores)
+    kind = LoopKind.UNROLL if gathers else LoopKind.LANES  # contributions come one after another
+    body = [*lets, guarded(inside, body, node.loc)]
+    return [loop(register, spread.num_registers, kind, body, node.loc)]
 
 
 def _bind(
@@ -134,7 +135,8 @@ class Elements:
     def _register_of(self, access: Load | Store) -> Expr:
         """The register of a fragment element that this thread holds."""
         layout = self.ctx.fragment(access.buffer)
-        if self.spread is None and not _has_thread_digits(layout):
+        anywhere = isinstance(access.buffer, ReducerBuffer) or not _has_thread_digits(layout)
+        if self.spread is None and anywhere:
             return as_expr(layout.register_of(tuple(self.value(i) for i in access.indices)))
         if self.spread is None:
             raise TileNotSupported(
@@ -167,9 +169,9 @@ class Elements:
     def store(self, s: Store) -> Stmt:
         value = self.value(s.value)
         if s.buffer.scope is Scope.FRAGMENT:
-            return replace(
-                s, buffer=self.ctx.placed(s.buffer), indices=(self._register_of(s),), value=value
-            )
+            register = (self._register_of(s),)
+            held = replace(s, buffer=self.ctx.placed(s.buffer), indices=register, value=value)
+            return self._contribution(s, held)
         indices = tuple(self.value(i) for i in s.indices)
         done = replace(s, buffer=self.ctx.placed(s.buffer), indices=indices, value=value)
         ok: Expr | None = None
@@ -182,6 +184,18 @@ class Elements:
     def _first_replica(self) -> Expr | None:
         """Elements that several threads hold are written to memory by one of them."""
         return None if self.spread is None else first_replica(self.ctx, self.spread)
+
+    def _contribution(self, s: Store, held: Store) -> Stmt:
+        """What several threads run contributes to a reducer in one of them that holds the element
+        (reading one before it is finalized means nothing)."""
+        if not isinstance(s.buffer, ReducerBuffer):
+            return held
+        once = self._first_replica()
+        if self.spread is None:
+            layout = self.ctx.fragment(s.buffer)
+            holder = as_expr(layout.thread_of(tuple(self.value(i) for i in s.indices)))
+            once = binary("==", self.ctx.tid, holder)
+        return guarded(once, [held], s.loc)
 
     def invoke(self, s: Invoke) -> Stmt:
         """An instruction with operands lowered; one whose place lies outside of a tensor is

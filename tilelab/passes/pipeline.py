@@ -11,12 +11,14 @@ from tilelab.passes.insert_sync import insert_sync
 from tilelab.passes.lower import lower_tile_ops
 from tilelab.passes.plan_pipeline import plan_pipeline
 from tilelab.passes.plan_shared_memory import plan_shared_memory
+from tilelab.passes.recognise_copies import recognise_copies
 from tilelab.passes.software_pipeline import software_pipeline
 from tilelab.passes.warp_specialize import warp_specialize
 
 PASSES: tuple[Pass, ...] = (
     check_ops,  # mistakes are reported on the program as the user wrote it
     find_roles,  # before planning: whose threads run an op decides how it is lowered
+    recognise_copies,  # before pipelines are planned: copies can run ahead
     choose_policy,  # before anything asks which instruction a gemm takes
     plan_pipeline,  # on whole ops: "this copy runs ahead" is one property of one op
     warp_specialize,  # realises TMA plans; before layouts, so they see the final buffers

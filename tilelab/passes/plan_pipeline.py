@@ -5,8 +5,8 @@ The plan is data, attached to the loop; `warp_specialize` and `software_pipeline
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tilelab.ir import (
@@ -24,7 +24,6 @@ from tilelab.ir import (
     Region,
     Scope,
     Stmt,
-    Store,
     const_int,
     map_children,
     walk,
@@ -33,8 +32,9 @@ from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.hoist import split_scalar, unavailable
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import Mechanism, PipelinePlan, PlannedOp, RolePlan, VersionedBuffer
+from tilelab.passes.touch import touches
 from tilelab.target import Feature
-from tilelab.thread.nodes import Invoke, Ref, WarpRoles
+from tilelab.thread.nodes import Invoke, WarpRoles
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import TileOp
 from tilelab.tile.ops.barriers import BarrierInit
@@ -45,38 +45,6 @@ from tilelab.tile.ops.registers import RegisterBudget
 
 WARPGROUP = 128
 PLAN = "plan"
-
-
-@dataclass(frozen=True)
-class Touch:
-    """One access to a buffer: whole-program facts are built from these."""
-
-    buffer: Buffer
-    stmt: Stmt
-    is_write: bool
-
-
-def touches(node: Node) -> Iterator[Touch]:
-    """Every access to a buffer under `node`, by tile ops and by single elements."""
-    for n in walk(node):
-        if isinstance(n, TileOp):
-            yield from (Touch(r.buffer, n, False) for r in n.read_regions())
-            yield from (Touch(r.buffer, n, True) for r in n.written_regions())
-        elif isinstance(n, Store):
-            yield Touch(n.buffer, n, True)
-            yield from (Touch(e.buffer, n, False) for e in walk(n) if isinstance(e, Load))
-        elif isinstance(n, Invoke):
-            yield from _touched_by(n)
-
-
-def _touched_by(n: Invoke) -> Iterator[Touch]:
-    for param, operand in zip(n.intrinsic.operands, n.operands, strict=True):
-        if isinstance(operand, Ref):
-            if param.role in ("reads", "updates"):
-                yield Touch(operand.buffer, n, False)
-            if param.role in ("writes", "updates"):
-                yield Touch(operand.buffer, n, True)
-    yield from (Touch(e.buffer, n, False) for e in walk(n) if isinstance(e, Load))
 
 
 def plan_of_loop(loop: For) -> PipelinePlan | None:

@@ -14,6 +14,7 @@ from tilelab.ir import (
     Kernel,
     Node,
     ParallelFor,
+    ReducerBuffer,
     Scope,
     Seq,
     Stmt,
@@ -22,6 +23,7 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.ir.rewrite import substitute
+from tilelab.layout import Fragment
 from tilelab.passes.layout_solver import LayoutConflict
 from tilelab.tile.op import TileOp
 from tilelab.tile.operands import is_whole, whole
@@ -37,12 +39,14 @@ class Relayout:
     bytes: int
 
 
-def resolve(kernel: Kernel, conflict: LayoutConflict) -> Relayout:
-    """Give the conflicting statement a copy of the buffer to work on."""
+def resolve(kernel: Kernel, conflict: LayoutConflict, threads: int) -> Relayout:
+    """Give the conflicting statement, in a kernel of so many threads, a copy to work on."""
     statement, buffer = conflict.statement, conflict.buffer
+    if isinstance(buffer, ReducerBuffer) and _stores(statement, buffer):
+        return _everywhere(kernel, buffer, threads)
     elementwise = isinstance(statement, ParallelFor | Copy)
     scope = Scope.SHARED if elementwise else Scope.FRAGMENT
-    copy = replace(buffer, name=_name(kernel, buffer), scope=scope, layout=None, origin=None)
+    copy = Buffer(_name(kernel, buffer), buffer.shape, buffer.dtype, scope, loc=buffer.loc)
     before, after = _needs(statement, buffer)
     parts: list[Stmt] = []
     if before:
@@ -64,6 +68,20 @@ def resolve(kernel: Kernel, conflict: LayoutConflict) -> Relayout:
     where = "shared memory" if elementwise else "another fragment"
     note = f"re-layout of {buffer.name} through {where} ({size} bytes): {conflict.reason}"
     return Relayout(replace(kernel, body=changed), note, size)
+
+
+def _stores(statement: Stmt, buffer: Buffer) -> bool:
+    return any(isinstance(n, Store) and n.buffer is buffer for n in walk(statement))
+
+
+def _everywhere(kernel: Kernel, buffer: Buffer, threads: int) -> Relayout:
+    """Loops of different layouts contribute to a reducer: every thread gets all of it."""
+    layout = Fragment.blocked(buffer.static_shape, 1).replicate(threads)
+    changed = substitute(kernel, buffers={buffer: replace(buffer, layout=layout)})
+    note = (
+        f"every thread holds all of the reducer {buffer.name}: its updates are spread differently"
+    )
+    return Relayout(changed, note, 0)
 
 
 def _name(kernel: Kernel, buffer: Buffer) -> str:

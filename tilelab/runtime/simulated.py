@@ -5,6 +5,7 @@ Hides which variant a call's tensors allow, and how findings become an error.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -38,8 +39,7 @@ def run_simulated(
     scalars = {v.name: n for v, n in zip(signature.variables, numbers, strict=True)}
     program = _program_for(signature, builds, values)
     report = simulate(program, arrays, scalars, **options)
-    for line in report.printed:
-        print(line)
+    sys.stdout.writelines(f"{line}\n" for line in report.printed)
     reports.announce(report)
     return [values[i] for i in signature.outputs], report
 

@@ -18,6 +18,7 @@ from tilelab.sim.place import Place
 from tilelab.sim.wgmma import Descriptor, Product, TensorCore
 
 _WARPGROUP = 128
+_REGISTER_BYTES = 16  # of A that a thread holds for one instruction
 
 
 class LaneMachine(AtomicLanes):
@@ -35,8 +36,9 @@ class LaneMachine(AtomicLanes):
         values = None
         if isinstance(a, Place):
             self._check_fenced(a.buffer)
-            shape = (8, len(frame.rows), len(frame.lanes))
-            values = np.broadcast_to(self.memory.load_run(a, 8, frame), shape)
+            slots = _REGISTER_BYTES // a.buffer.dtype.bytes
+            shape = (slots, len(frame.rows), len(frame.lanes))
+            values = np.broadcast_to(self.memory.load_run(a, slots, frame), shape)
         self._check_fenced(d.buffer)
         register = int(at_lane(d.indices[0], 0, 1)[0])
         for first in range(0, len(frame.lanes), _WARPGROUP):

@@ -20,10 +20,10 @@ from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import WARP, BlockGroup
 from tilelab.sim.shadow import ARRIVING, Access
 from tilelab.sim.tma import swizzled
+from tilelab.thread.intrinsics.tensor_core import accumulated, multiplicand
 
 _CHUNK = 16
 _ROWS = 64
-_PER_CHUNK = 8  # 16-bit elements
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,13 @@ class Descriptor:
 
 @lru_cache(maxsize=4096)
 def operand_chunks(
-    start: int, extent: int, k: int, leading: int, stride: int, swizzle: int, transposed: bool
-) -> Array:
-    """Numbers of the 16-byte pieces of an operand: (extent, k/8), or (k, extent/8) if transposed
-    (M or N contiguous)."""
+    start: int, extent: int, k: int, leading: int, stride: int, swizzle: int, transposed: bool,
+    per_chunk: int = 8,
+) -> Array:  # fmt: skip
+    """Numbers of the 16-byte pieces of an operand: (extent, k/per_chunk), or (k, extent/per_chunk)
+    if transposed (M or N contiguous). `per_chunk`: elements in a piece."""
     if transposed:
-        depth, piece = np.arange(k)[:, None], np.arange(extent // _PER_CHUNK)
+        depth, piece = np.arange(k)[:, None], np.arange(extent // per_chunk)
         if swizzle:
             per_row = swizzle // _CHUNK
             offset = piece % per_row * _CHUNK + piece // per_row * leading
@@ -52,7 +53,7 @@ def operand_chunks(
         else:
             offset = piece * stride + depth % 8 * _CHUNK + depth // 8 * leading
     else:
-        row, piece = np.arange(extent)[:, None], np.arange(k // _PER_CHUNK)
+        row, piece = np.arange(extent)[:, None], np.arange(k // per_chunk)
         pitch, step = (swizzle, _CHUNK) if swizzle else (_CHUNK, leading)
         offset = row % 8 * pitch + row // 8 * stride + piece * step
     return swizzled(start + offset, swizzle) // _CHUNK
@@ -65,7 +66,7 @@ class Product:
     n: int
     k: int
     d: tuple[Buffer, int]
-    a: tuple[Descriptor, int] | Array  # descriptor and start, or register values (8, rows, 128)
+    a: tuple[Descriptor, int] | Array  # descriptor and start, or register values (slots, rows, 128)
     b: tuple[Descriptor, int]
     accumulate: Any
     trans: tuple[bool, bool]
@@ -79,6 +80,8 @@ class Product:
         together = mine is its or (mine.all_rows and its.all_rows and mine.lanes[0] == its.lanes[0])
         same = self.d == other.d and together and self.trans == other.trans
         from_memory = isinstance(self.a, tuple) and isinstance(other.a, tuple)
+        if self.d[0].dtype.bits < 32:
+            return False  # a narrow accumulator is rounded after each instruction
         return same and from_memory and not varies(other.accumulate) and bool(other.accumulate)
 
 
@@ -136,7 +139,7 @@ class TensorCore:
         if not problem:
             chunks = operand_chunks(
                 start, extent, product.k, descriptor.leading, descriptor.stride,
-                descriptor.swizzle, transposed,
+                descriptor.swizzle, transposed, _CHUNK // descriptor.buffer.dtype.bytes,
             )  # fmt: skip
             low, high = int(chunks.min()) * _CHUNK, (int(chunks.max()) + 1) * _CHUNK
             buffer = descriptor.buffer
@@ -231,7 +234,7 @@ class TensorCore:
         else:
             a = _register_operand(first.a)
         b = self._gather(chain, 1, not first.trans[1])
-        tile = _single(a) @ _single(b)
+        tile = multiplicand(a) @ multiplicand(b)
         self._accumulate(first, tile)
 
     def _gather(self, chain: list[Product], which: int, swap: bool) -> Array:
@@ -239,7 +242,9 @@ class TensorCore:
         transposed = chain[0].trans[which]
         parts = [c for p in chain if (c := p.chunks[which]) is not None]
         chunks = np.concatenate(parts, axis=0 if transposed else 1)
-        frame, dtype = chain[0].frame, chain[0].b[0].buffer.dtype.numpy
+        operand = chain[0].b if which else chain[0].a
+        assert isinstance(operand, tuple)
+        frame, dtype = chain[0].frame, operand[0].buffer.dtype.numpy
         data = self.group.shared.load_chunks(frame.row_key, chunks)
         data = np.ascontiguousarray(data).view(dtype)
         return data.swapaxes(1, 2) if swap else data
@@ -253,14 +258,14 @@ class TensorCore:
         split = tile.reshape(len(tile), 4, 2, 8, product.n // 8, 4, 2)
         dealt = split.transpose(4, 2, 6, 0, 1, 3, 5).reshape(half, len(tile), 128)
         keep = product.accumulate
+        old: Array | None = None
         if varies(keep) or keep:
             if not varies(keep):
                 self._check_written(product, numbers)
             old = registers.load(buffer, numbers, frame)
             if varies(keep):
-                old = np.where(keep, old, np.float32(0))
-            dealt = dealt + old
-        registers.store(buffer, numbers, dealt, frame)
+                old = np.where(keep, old, old.dtype.type(0))
+        registers.store(buffer, numbers, accumulated(old, dealt, buffer.dtype.numpy), frame)
 
 
     def _check_written(self, product: Product, numbers: Array) -> None:
@@ -287,16 +292,10 @@ def _actors(product: Product, group: BlockGroup) -> tuple[Array, int]:
     return np.arange(first, first + 4), group.clocks.tensor_core(first)
 
 
-def _single(operand: Array) -> Array:
-    """16-bit floats as float32."""
-    if operand.dtype == np.float16:
-        return operand.astype(np.float32)
-    wide = np.ascontiguousarray(operand).view(np.uint16).astype(np.uint32) << 16  # bfloat16
-    return wide.view(np.float32)
-
-
 def _register_operand(values: Array) -> Array:
-    """A from registers (8, blocks, 128) -> (blocks, 64, 16)."""
-    # a[4j + 2h + e] of lane 32w + 4r + c: row 16w + 8h + r, column 8j + 2c + e
-    split = values.reshape(2, 2, 2, values.shape[1], 4, 8, 4)
-    return np.ascontiguousarray(split.transpose(3, 4, 1, 5, 0, 6, 2)).reshape(-1, _ROWS, 16)
+    """A from registers (slots, blocks, 128) -> (blocks, 64, k)."""
+    each = len(values) // 4
+    # a[(2j + h)*each + e] of lane 32w + 4r + c: row 16w + 8h + r, column (4j + c)*each + e
+    split = values.reshape(2, 2, each, values.shape[1], 4, 8, 4)
+    dealt = split.transpose(3, 4, 1, 5, 0, 6, 2)
+    return np.ascontiguousarray(dealt).reshape(-1, _ROWS, 8 * each)

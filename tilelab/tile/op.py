@@ -41,11 +41,15 @@ class Prefer:
 
 @dataclass(frozen=True)
 class Access:
-    """A loop over `loop_vars` touches a fragment at `indices` (expressions of loop variables)."""
+    """A loop over `loop_vars` touches a fragment at `indices` (expressions of loop variables).
+
+    `gathers`: a thread that writes an element keeps its own part of it (a reducer).
+    """
 
     buffer: Buffer
     indices: tuple[Expr, ...]
     is_write: bool
+    gathers: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilelab.errors import Loc, TileTypeError
-from tilelab.ir import Buffer, Expr, Load, Region, as_expr, const_int
+from tilelab.ir import Buffer, Expr, Let, Load, Region, Var, as_expr, const_int, walk
 from tilelab.ir.builder import current, is_tracing
 from tilelab.tile.base_point import choose_axes
 
@@ -29,6 +29,15 @@ def is_whole(region: Region) -> bool:
     sizes = zip(region.extents, region.buffer.shape, strict=True)
     same = all(as_expr(e).key == as_expr(n).key for e, n in sizes)
     return same and all(const_int(s) == 0 for s in region.starts)
+
+
+def settled(value: Expr) -> Expr:
+    """`value` as it is now: one that reads memory is kept under a name."""
+    if not any(isinstance(n, Load) for n in walk(value)):
+        return value
+    kept = Var(current().fresh("value"), value.dtype, *value.bounds)
+    current().emit(Let(kept, value, loc=here()), anywhere=True)
+    return kept
 
 
 def as_region(value: Any, what: str, tile_shape: tuple[Extent, ...] | None = None) -> Region:

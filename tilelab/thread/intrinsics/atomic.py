@@ -82,7 +82,7 @@ def _loop(op: Operation, dtype: DType) -> str:
   do {{
     expected = old;
     memcpy(&seen, &old, sizeof(seen));
-    {name} next = {name}({combined});
+    {name} next = ({name})({combined});
     {word} bits;
     memcpy(&bits, &next, sizeof(bits));
     old = atomicCAS(word, expected, bits);
@@ -96,7 +96,7 @@ def _body(op: Operation, dtype: DType) -> str:
         return f"  return {op.function}(p, value);"
     if dtype.name == "int64":  # two's complement: the unsigned operation has the same bits
         word = _WORDS[64]
-        return f"  return {op.function}(reinterpret_cast<{word}*>(p), {word}(value));"
+        return f"  return {op.function}(reinterpret_cast<{word}*>(p), ({word})value);"
     return _loop(op, dtype)
 
 

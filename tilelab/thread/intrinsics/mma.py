@@ -1,4 +1,4 @@
-"""mma.sync and the matrix loads and stores that feed it (warp-wide, 16-bit operands)."""
+"""mma.sync and the matrix loads and stores that feed it (warp-wide)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import numpy as np
 from tilelab.target import Feature
 from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
 from tilelab.thread.intrinsics.helpers import INLINE, SMEM_ADDR
-
-CUDA_TYPES = {"f16": "half", "bf16": "__nv_bfloat16"}
-"""PTX operand type -> CUDA type of the tile."""
-CUDA_HEADERS = {"f16": "cuda_fp16.h", "bf16": "cuda_bf16.h"}
+from tilelab.thread.intrinsics.tensor_core import (
+    ACCUMULATORS,
+    OPERANDS,
+    accumulated,
+    multiplicand,
+)
 
 
 def _matrix_template(name: str) -> str:
@@ -28,9 +30,10 @@ def _regs(count: int, first: int = 0) -> str:
 
 @cache
 def ldmatrix(num: int, trans: bool) -> Intrinsic:
-    """Load `num` 8x8 matrices of 16-bit elements; lanes 8i to 8i+7 give the rows of matrix i.
+    """Load `num` matrices of 8 rows of 16 bytes; lanes 8i to 8i+7 give the rows of matrix i.
 
-    `dst` receives 2*num elements per lane; `src` is this lane's row address.
+    `dst` receives 4*num bytes per lane (2*num elements of 16 bits); `src` is this lane's row
+    address. Only 16-bit elements can be transposed: the instruction moves pairs of bytes.
     """
     assert num in (1, 2, 4)
     outs = ", ".join(f'"=r"(r[{i}])' for i in range(num))
@@ -45,7 +48,7 @@ template <> {INLINE} void ldmatrix<{num}, {_flag(trans)}>(void* regs, const void
 
     def meaning(m: Machine, dst: Any, src: Any) -> None:
         m.whole(32, "ldmatrix")
-        rows = m.load_rows(src, np.arange(8 * num))  # (8*num, 8, ..., blocks, warps)
+        rows = m.load_rows(src, np.arange(8 * num))  # (8*num, row, ..., blocks, warps)
         m.store(dst, deal_matrices(rows, num, trans))
 
     return Intrinsic(
@@ -90,14 +93,16 @@ def _flag(value: bool) -> str:
 
 
 def deal_matrices(rows: Array, num: int, trans: bool) -> Array:
-    """Stored rows (8*num, 8, ..., warps) -> registers (2*num, ..., lanes)."""
-    tiles = rows.reshape(num, 8, 8, *rows.shape[2:])  # matrix, row, column
+    """Stored rows (8*num, elements of 16 bytes, ..., warps) -> registers (slots, ..., lanes)."""
+    length = rows.shape[1]
+    tiles = rows.reshape(num, 8, length, *rows.shape[2:])  # matrix, row, column
     if trans:
         tiles = tiles.swapaxes(1, 2)
-    # lane l of a warp has row l/4, columns 2(l%4) and the next, of every matrix
-    split = tiles.reshape(num, 8, 4, 2, *rows.shape[2:])
-    regs = np.moveaxis(split, (3, 1, 2), (1, -2, -1))  # matrix, pair, ..., warps, row, quarter
-    return regs.reshape(2 * num, *rows.shape[2:-1], rows.shape[-1] * 32)
+    each = length // 4
+    # lane l of a warp has row l/4 of every matrix, and of it the 4 bytes number l%4
+    split = tiles.reshape(num, 8, 4, each, *rows.shape[2:])
+    regs = np.moveaxis(split, (3, 1, 2), (1, -2, -1))  # matrix, element, ..., warps, row, quarter
+    return regs.reshape(each * num, *rows.shape[2:-1], rows.shape[-1] * 32)
 
 
 def collect_matrices(regs: Array, num: int, trans: bool) -> Array:
@@ -111,48 +116,79 @@ def collect_matrices(regs: Array, num: int, trans: bool) -> Array:
 
 
 @cache
-def mma_sync(dtype: str) -> Intrinsic:
-    """D += A * B for one 16x8 tile and 16 steps of k; 16-bit operands, f32 accumulators."""
-    cuda = CUDA_TYPES[dtype]
-    outs = ", ".join(f'"+f"(d[{i}])' for i in range(4))
-    text = f"""
-template <typename T> {INLINE} void mma_sync(float* d, const T* a, const T* b);
-template <> {INLINE} void mma_sync<{cuda}>(float* d, const {cuda}* a, const {cuda}* b) {{
-  const u32 *x = (const u32*)a, *y = (const u32*)b;
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.{dtype}.{dtype}.f32 "
-               "{{%0, %1, %2, %3}}, {{%4, %5, %6, %7}}, {{%8, %9}}, {{%0, %1, %2, %3}};"
-               : {outs}
-               : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[0]), "r"(y[1]));
-}}"""
+def mma_sync(a: str, b: str = "", acc: str = "f32") -> Intrinsic:
+    """D += A * B for one tile of 16 x 8 (float64: 8 x 8) and 32 bytes of k of each operand.
 
-    def meaning(m: Machine, d: Any, a: Any, b: Any) -> None:
+    `a`, `b` (default: as `a`) and `acc` are PTX types (`tensor_core.OPERANDS`, `ACCUMULATORS`).
+    Operands are laid out as `layout.atoms.mma_a`, `mma_b` and `mma_c`.
+    """
+    b = b or a
+    left, right, sums = OPERANDS[a], OPERANDS[b], ACCUMULATORS[acc]
+    double = left.bits == 64
+    rows, k = (8 if double else 16), left.k
+    a_slots, b_slots, d_slots = _slots(left.bits)
+
+    def meaning(m: Machine, d: Any, x: Any, y: Any) -> None:
         m.whole(32, "mma.sync")
-        m.store(d, mma_values(m.load(d, 4), m.load(a, 8), m.load(b, 4)))
-        m.count("mma_flops", 2 * 16 * 8 * 16 // 32)
+        m.store(d, mma_values(m.load(d, d_slots), m.load(x, a_slots), m.load(y, b_slots)))
+        m.count("mma_flops", 2 * rows * 8 * k // 32)
 
+    types = a if (a, acc) == (b, "f32") else f"{a}_{b}_{acc}"
+    headers = dict.fromkeys(h for h in (left.header, right.header, sums.header) if h)
     return Intrinsic(
-        f"mma_sync_{dtype}",
+        f"mma_sync_{types}",
         (Param("d", "updates"), Param("a", "reads"), Param("b", "reads")),
-        f"tl::mma_sync<{cuda}>({{d}}, {{a}}, {{b}})", text, meaning, group="warp", cost="mma",
-        needs=Feature.BF16 if dtype == "bf16" else Feature.MMA_SYNC,
-        source="PTX ISA, mma.m16n8k16", includes=(CUDA_HEADERS[dtype],),
+        "tl::mma_sync({d}, {a}, {b})", _mma_text(f"m{rows}n8k{k}", a, b, acc), meaning,
+        group="warp", cost="mma", needs=left.mma,
+        source=f"PTX ISA, mma.m{rows}n8k{k}", includes=tuple(headers),
     )  # fmt: skip
 
 
+def _slots(bits: int) -> tuple[int, int, int]:
+    """Elements of A, B and D that a lane holds for one instruction."""
+    return (1, 1, 2) if bits == 64 else (128 // bits, 64 // bits, 4)
+
+
+def _mma_text(shape: str, a: str, b: str, acc: str) -> str:
+    """The helper: overloads of tl::mma_sync differ in the types of their pointers."""
+    left, right, sums = OPERANDS[a], OPERANDS[b], ACCUMULATORS[acc]
+    outs = sums.outputs(_slots(left.bits)[2])
+    if left.bits == 64:
+        casts, counts, constraint = "  const double *x = a, *y = b;", (1, 1), "d"
+    else:
+        casts, counts, constraint = "  const u32 *x = (const u32*)a, *y = (const u32*)b;", (4, 2), "r"
+    ins = [f'"{constraint}"({name}[{i}])' for name, n in zip("xy", counts, strict=True)
+           for i in range(n)]  # fmt: skip
+    d = _regs(len(outs))
+    x, y = _regs(counts[0], len(outs)), _regs(counts[1], len(outs) + counts[0])
+    return f"""
+{INLINE} void mma_sync({sums.cuda}* d, const {left.cuda}* a, const {right.cuda}* b) {{
+{sums.packing}{casts}
+  asm volatile("mma.sync.aligned.{shape}.row.col.{acc}.{a}.{b}.{acc} "
+               "{{{d}}}, {{{x}}}, {{{y}}}, {{{d}}};"
+               : {", ".join(outs)}
+               : {", ".join(ins)});
+}}"""
+
+
 def mma_values(d: Array, a: Array, b: Array) -> Array:
-    """The new accumulators of a warp-wide mma.m16n8k16, registers (slots, ..., lanes).
+    """The new accumulators of a warp-wide mma, registers (slots, ..., lanes).
 
     The reshapes are `layout.atoms.mma_a`, `mma_b` and `mma_c` as digits of (slot, lane).
     """
-    # a[4c + 2h + e] of lane 4g + t: row 8h + g, column 8c + 2t + e
-    left = _digits(a, (2, 2, 2), (1, -2, 0, -1, 2)).reshape(*_warps(a), 16, 16)
-    # b[2c + e] of lane 4g + t: k = 8c + 2t + e, column g
-    right = _digits(b, (2, 2), (0, -1, 1, -2)).reshape(*_warps(b), 16, 8)
+    two = 1 if len(a) == 1 else 2  # float64 has one row block and one k block
+    each = len(b) // two
+    rows, k = 8 * two, 4 * each * two
+    # a[(2c + h)*each + e] of lane 4g + t: row 8h + g, column (4c + t)*each + e
+    left = _digits(a, (two, two, each), (1, -2, 0, -1, 2)).reshape(*_warps(a), rows, k)
+    # b[c*each + e] of lane 4g + t: k = (4c + t)*each + e, column g
+    right = _digits(b, (two, each), (0, -1, 1, -2)).reshape(*_warps(b), k, 8)
     product = left @ right
     # d[2h + e] of lane 4g + t: row 8h + g, column 2t + e
-    split = product.reshape(*product.shape[:-2], 2, 8, 4, 2)
+    split = product.reshape(*product.shape[:-2], two, 8, 4, 2)
     dealt = np.moveaxis(split, (-4, -1), (0, 1))
-    return d + dealt.reshape(4, *product.shape[:-3], product.shape[-3] * 32)
+    dealt = dealt.reshape(2 * two, *product.shape[:-3], product.shape[-3] * 32)
+    return accumulated(d, dealt, d.dtype)
 
 
 def _warps(regs: Array) -> tuple[int, ...]:
@@ -161,7 +197,7 @@ def _warps(regs: Array) -> tuple[int, ...]:
 
 
 def _digits(regs: Array, slots: tuple[int, ...], order: tuple[int, ...]) -> Array:
-    """Registers (slots, ..., lanes) as float32 with the digits of slot and lane last, in `order`:
-    axes of the split slot number from 0, -2 and -1 the lane's row of four and place in it."""
-    wide = regs.astype(np.float32).reshape(*slots, *_warps(regs), 8, 4)
+    """Registers (slots, ..., lanes) as multiplicands with the digits of slot and lane last, in
+    `order`: axes of the split slot number from 0, -2 and -1 the lane's row of four and place."""
+    wide = multiplicand(regs).reshape(*slots, *_warps(regs), 8, 4)
     return np.moveaxis(wide, order, range(-len(order), 0))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from tilelab.target import Feature
 from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
 from tilelab.thread.intrinsics.helpers import INLINE, helper
-from tilelab.thread.intrinsics.mma import CUDA_HEADERS, CUDA_TYPES
+from tilelab.thread.intrinsics.tensor_core import ACCUMULATORS, OPERANDS
 
 _SOURCE = "PTX ISA, wgmma.mma_async"
-_K = 16  # 16-bit operands: 32 bytes of k per instruction
+ROWS, MAX_COLS = 64, 256
 
 
 # The start address is in units of 16 bytes: `advance` bytes are added to it as advance >> 4.
@@ -104,95 +105,158 @@ def _quoted(items: Sequence[str], indent: str) -> str:
     return "\n".join(f'{indent}"{line} "' for line in _wrap(items, "", 84).split("\n"))
 
 
-def _instruction(n: int, dtype: str, a: str, tail: str, inputs: str) -> str:
-    """The asm statement of one wgmma with n/2 accumulators bound to `d`."""
-    count = n // 2
-    flag = inputs.count('"(') - 1  # the accumulate flag is the last input
-    outs = _wrap([f'"+f"(d[{i}])' for i in range(count)], "      ")
-    return f"""  asm volatile("{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{count + flag}, 0;\\n"
-      "wgmma.mma_async.sync.aligned.m64n{n}k{_K}.f32.{dtype}.{dtype} {{"
+@dataclass(frozen=True)
+class Kind:
+    """Which wgmma: PTX types of A and B (`OPERANDS`) and of the accumulators (`ACCUMULATORS`)."""
+
+    n: int
+    a: str
+    b: str
+    acc: str
+
+    def __post_init__(self) -> None:
+        assert wgmma_width(self.n, self.acc), f"wgmma has no width {self.n} with {self.acc}"
+        assert OPERANDS[self.a].bits == OPERANDS[self.b].bits < 64, f"no wgmma of {self}"
+
+    @property
+    def k(self) -> int:
+        return OPERANDS[self.a].k
+
+    @property
+    def types(self) -> str:
+        """The types as a part of names: f16 stands for f16 operands and f32 accumulators."""
+        alike = (self.a, self.acc) == (self.b, "f32")
+        return self.a if alike else f"{self.a}_{self.b}_{self.acc}"
+
+    @property
+    def cuda(self) -> str:
+        """The operand types as template arguments."""
+        a, b = OPERANDS[self.a].cuda, OPERANDS[self.b].cuda
+        return a if a == b else f"{a}, {b}"
+
+    @property
+    def template(self) -> tuple[str, bool]:
+        """Which primary template a helper specialises: by accumulator, and two types or one."""
+        return ACCUMULATORS[self.acc].cuda, self.a != self.b
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        found = (OPERANDS[self.a].header, OPERANDS[self.b].header, ACCUMULATORS[self.acc].header)
+        return tuple(dict.fromkeys(h for h in found if h))
+
+    def flags(self, *trans: bool) -> str:
+        """The immediates after scale-d: integers have no signs, 16-bit types transpose."""
+        text = "" if self.acc == "s32" else ", 1, 1"
+        return text + "".join(f", {int(t)}" for t in trans if OPERANDS[self.a].transposes)
+
+    def outputs(self) -> list[str]:
+        """The asm operands of the n/2 accumulators of a thread."""
+        return ACCUMULATORS[self.acc].outputs(self.n // 2)
+
+
+def wgmma_width(n: int, acc: str) -> bool:
+    """Whether wgmma has an instruction of n columns; integers have fewer widths than floats."""
+    wide = n % 8 == 0 and 8 <= n <= MAX_COLS
+    return wide and (acc != "s32" or n % 16 == 0 or n < 32)
+
+
+def _instruction(kind: Kind, operands: str, flags: str, inputs: str) -> str:
+    """The asm statement of one wgmma with its accumulators bound to `d`."""
+    bound = kind.outputs()
+    count, flag = len(bound), inputs.count('"(') - 1  # the accumulate flag is the last input
+    outs = _wrap(bound, "      ")
+    shape, types = f"m64n{kind.n}k{kind.k}", f"{kind.acc}.{kind.a}.{kind.b}"
+    return f"""{ACCUMULATORS[kind.acc].packing}  asm volatile("{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{count + flag}, 0;\\n"
+      "wgmma.mma_async.sync.aligned.{shape}.{types} {{"
 {_quoted([f"%{i}" for i in range(count)], "      ")}
-      "}}, {a}, p, 1, 1{tail};\\n}}\\n"
+      "}}, {operands}, p{flags};\\n}}\\n"
       :
 {outs}
       : {inputs});"""
 
 
-def _check(n: int, dtype: str) -> None:
-    assert dtype in CUDA_TYPES, f"wgmma records exist for {sorted(CUDA_TYPES)}, not {dtype!r}"
-    assert n % 8 == 0 and 8 <= n <= 256, f"wgmma has no width {n}"
+def _templates(name: str, flags: str, a: str) -> dict[tuple[str, bool], str]:
+    """The primary templates of wgmma_ss or wgmma_rs, by accumulator type and mixed operands."""
+    made: dict[tuple[str, bool], str] = {}
+    for acc in ("float", "half", "int"):
+        for mixed, types in ((False, "typename T"), (True, "typename A, typename B")):
+            first = a.replace("T*", "A*") if mixed else a
+            text = (
+                f"template <int M, int N, int K, {types}, {flags}>\n"
+                f"{INLINE} void {name}({first} a, u64 b, {acc}* d, int accumulate);"
+            )
+            made[acc, mixed] = helper(f"{name}_{acc}" + ("_mixed" if mixed else ""), text)
+    return made
 
 
-SS_TEMPLATE = helper(
-    "wgmma_ss",
-    "template <int M, int N, int K, typename T, int TRANS_A, int TRANS_B>\n"
-    f"{INLINE} void wgmma_ss(u64 a, u64 b, float* d, int accumulate);",
-)
-RS_TEMPLATE = helper(
-    "wgmma_rs",
-    "template <int M, int N, int K, typename T, int TRANS_B>\n"
-    f"{INLINE} void wgmma_rs(const T* a, u64 b, float* d, int accumulate);",
-)
+_SS_TEMPLATES = _templates("wgmma_ss", "int TRANS_A, int TRANS_B", "u64")
+_RS_TEMPLATES = _templates("wgmma_rs", "int TRANS_B", "const T*")
 
 
 @cache
-def wgmma_ss(n: int, dtype: str, trans_a: bool = False, trans_b: bool = False) -> Intrinsic:
-    """D (+)= A * B, 64 x n x 16, both operands in shared memory.
+def wgmma_ss(
+    n: int, a: str, trans_a: bool = False, trans_b: bool = False, *, b: str = "", acc: str = "f32"
+) -> Intrinsic:
+    """D (+)= A * B, 64 x n x 32 bytes, both operands in shared memory.
 
-    `trans_a`/`trans_b`: the operand is stored with M or N contiguous instead of K. D holds n/2
-    registers, laid out as `layout.atoms.wgmma_accumulator(n)`.
+    `a`, `b` (default: as `a`), `acc`: PTX types. `trans_a`/`trans_b`: the operand is stored with
+    M or N contiguous instead of K (16-bit types only). D holds n/2 elements a thread, laid out as
+    `layout.atoms.wgmma_accumulator(n)`.
     """
-    _check(n, dtype)
-    cuda, count, ta, tb = CUDA_TYPES[dtype], n // 2, int(trans_a), int(trans_b)
-    arguments = f"64, {n}, {_K}, {cuda}, {ta}, {tb}"
+    kind = Kind(n, a, b or a, acc)
+    assert OPERANDS[a].transposes or not (trans_a or trans_b), f"wgmma does not transpose {a}"
+    count, ta, tb = len(kind.outputs()), int(trans_a), int(trans_b)
+    arguments = f"64, {n}, {kind.k}, {kind.cuda}, {ta}, {tb}"
     inputs = '"l"(a), "l"(b), "r"(accumulate)'
-    body = _instruction(n, dtype, f"%{count}, %{count + 1}", f", {ta}, {tb}", inputs)
+    flags = kind.flags(trans_a, trans_b)
     text = f"""
-template <> {INLINE} void wgmma_ss<{arguments}>(u64 a, u64 b, float* d, int accumulate) {{
-{body}
+template <> {INLINE} void wgmma_ss<{arguments}>(u64 a, u64 b, {kind.template[0]}* d, int accumulate) {{
+{_instruction(kind, f"%{count}, %{count + 1}", flags, inputs)}
 }}"""
 
-    def meaning(m: Machine, a: Any, b: Any, d: Any, accumulate: Array) -> None:
+    def meaning(m: Machine, x: Any, y: Any, d: Any, accumulate: Array) -> None:
         m.whole(128, "wgmma")
-        m.wgmma(n, d, a, b, accumulate, (trans_a, trans_b), _K)
+        m.wgmma(n, d, x, y, accumulate, (trans_a, trans_b), kind.k)
 
     return Intrinsic(
-        f"wgmma_ss_n{n}_{dtype}_{ta}{tb}",
+        f"wgmma_ss_n{n}_{kind.types}_{ta}{tb}",
         (Param("a", "descriptor"), Param("b", "descriptor"), Param("d", "updates"),
          Param("accumulate", "value")),
         f"tl::wgmma_ss<{arguments}>({{a}}, {{b}}, {{d}}, {{accumulate}})", text, meaning,
         group="warpgroup", cost="wgmma", needs=Feature.WGMMA, is_async=True, source=_SOURCE,
-        includes=(CUDA_HEADERS[dtype],), requires=(SS_TEMPLATE, *DESCRIPTOR_HELPERS),
+        includes=kind.headers, requires=(_SS_TEMPLATES[kind.template], *DESCRIPTOR_HELPERS),
     )  # fmt: skip
 
 
 @cache
-def wgmma_rs(n: int, dtype: str, trans_b: bool = False) -> Intrinsic:
-    """D (+)= A * B with A in registers: 8 elements a thread, as `atoms.wgmma_a_registers()`."""
-    _check(n, dtype)
-    cuda, count, tb = CUDA_TYPES[dtype], n // 2, int(trans_b)
-    arguments = f"64, {n}, {_K}, {cuda}, {tb}"
+def wgmma_rs(
+    n: int, a: str, trans_b: bool = False, *, b: str = "", acc: str = "f32"
+) -> Intrinsic:
+    """D (+)= A * B with A in registers: 16 bytes a thread, as `atoms.wgmma_a_registers`."""
+    kind = Kind(n, a, b or a, acc)
+    assert OPERANDS[a].transposes or not trans_b, f"wgmma does not transpose {a}"
+    count, tb = len(kind.outputs()), int(trans_b)
+    arguments = f"64, {n}, {kind.k}, {kind.cuda}, {tb}"
     regs = ", ".join(f"%{count + i}" for i in range(4))
     inputs = ", ".join(f'"r"(x[{i}])' for i in range(4)) + ', "l"(b), "r"(accumulate)'
-    body = _instruction(n, dtype, f"{{{regs}}}, %{count + 4}", f", {tb}", inputs)
     text = f"""
-template <> {INLINE} void wgmma_rs<{arguments}>(const {cuda}* a, u64 b, float* d,
+template <> {INLINE} void wgmma_rs<{arguments}>(const {OPERANDS[a].cuda}* a, u64 b, {kind.template[0]}* d,
                                                 int accumulate) {{
   const u32* x = (const u32*)a;
-{body}
+{_instruction(kind, f"{{{regs}}}, %{count + 4}", kind.flags(trans_b), inputs)}
 }}"""
 
-    def meaning(m: Machine, a: Any, b: Any, d: Any, accumulate: Array) -> None:
+    def meaning(m: Machine, x: Any, y: Any, d: Any, accumulate: Array) -> None:
         m.whole(128, "wgmma")
-        m.wgmma(n, d, a, b, accumulate, (False, trans_b), _K)
+        m.wgmma(n, d, x, y, accumulate, (False, trans_b), kind.k)
 
     return Intrinsic(
-        f"wgmma_rs_n{n}_{dtype}_{tb}",
+        f"wgmma_rs_n{n}_{kind.types}_{tb}",
         (Param("a", "reads"), Param("b", "descriptor"), Param("d", "updates"),
          Param("accumulate", "value")),
         f"tl::wgmma_rs<{arguments}>({{a}}, {{b}}, {{d}}, {{accumulate}})", text, meaning,
         group="warpgroup", cost="wgmma", needs=Feature.WGMMA, is_async=True, source=_SOURCE,
-        includes=(CUDA_HEADERS[dtype],), requires=(RS_TEMPLATE, *DESCRIPTOR_HELPERS),
+        includes=kind.headers, requires=(_RS_TEMPLATES[kind.template], *DESCRIPTOR_HELPERS),
     )  # fmt: skip
 
 
@@ -201,14 +265,19 @@ def _keep(m: Machine, d: Any) -> None:
 
 
 @cache
-def fence_registers(n: int) -> Intrinsic:
-    """Keep uses of `n` accumulators behind this point in the compiled program."""
+def fence_registers(n: int, acc: str = "f32") -> Intrinsic:
+    """Keep uses of `n` accumulators of PTX type `acc` behind this point in the compiled program."""
+    sums = ACCUMULATORS[acc]
+    place = "d[i]" if sums.per_register == 1 else "packed[i]"
+    count = "N" if sums.per_register == 1 else f"N / {sums.per_register}"
     text = f"""
-template <int N> {INLINE} void fence_registers(float* d) {{
-#pragma unroll
-  for (int i = 0; i < N; ++i) asm volatile("" : "+f"(d[i])::"memory");
+template <int N> {INLINE} void fence_registers({sums.cuda}* d) {{
+{sums.packing}#pragma unroll
+  for (int i = 0; i < {count}; ++i) asm volatile("" : "+{sums.constraint}"({place})::"memory");
 }}"""
     return Intrinsic(
-        f"fence_registers_{n}", (Param("d", "updates"),), f"tl::fence_registers<{n}>({{d}})",
+        f"fence_registers_{n}" + ("" if acc == "f32" else f"_{acc}"),
+        (Param("d", "updates"),), f"tl::fence_registers<{n}>({{d}})",
         text, _keep, cost="free", source="PTX ISA, wgmma.fence (register accesses)",
+        includes=(sums.header,) if sums.header else (),
     )  # fmt: skip

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from tilelab.tile.ops.atomic import FUNCTIONS as _ATOMICS
 from tilelab.tile.ops.async_ops import async_copy, tma_copy
+from tilelab.tile.ops.atomic import FUNCTIONS as _ATOMICS
 from tilelab.tile.ops.atomic import AtomicTile
 from tilelab.tile.ops.copy import Copy, copy
 from tilelab.tile.ops.fill import Fill, clear, fill

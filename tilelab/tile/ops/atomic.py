@@ -262,8 +262,9 @@ def _threads(op: AtomicTile, ctx: LowerContext) -> Iterable[Stmt]:
     extents = tile_extents(op.dst) or (1,)
     spread = op.spread or Fragment.blocked(extents, ctx.num_threads, _pair(op.dst))
     width = 1
-    if op.op == "add" and op.order == "relaxed":
-        width = ctx.vector_width(op.dst, extents[-1], min(_pair(op.dst), spread.contiguous(-1)))
+    if op.op == "add" and op.order == "relaxed" and spread.shape:
+        run = min(_pair(op.dst), spread.contiguous(-1))
+        width = ctx.vector_width(op.dst, extents[-1], run)
     walk = walk_tile(ctx, spread, width)
     ok = both(walk.inside, guard_of(ctx, op.dst, walk.index))
     for extent, stride in spread.replicas:  # an element that several threads hold counts once

@@ -28,13 +28,16 @@ def why_not_tma(src: Region, dst: Region, ctx: LowerContext) -> str:
         return "it is not a copy from global to shared memory"
     if src.dtype != dst.dtype:
         return f"it converts {src.dtype} to {dst.dtype}"
+    return _tensor_refusal(src, ctx) or _tile_refusal(dst)
+
+
+def _tensor_refusal(src: Region, ctx: LowerContext) -> str:
+    """What about the tensor keeps TMA away."""
+    tensor = src.buffer
     if tensor.alias_of is not None:
         return f"{tensor.name} is a view of a tensor"
     if tensor.rank > TMA_MAX_RANK:
         return f"{tensor.name} has {tensor.rank} axes, TMA takes {TMA_MAX_RANK}"
-    extents = tile_extents(dst)
-    if not extents or any(e > TMA_MAX_BOX for e in extents[:-1]):
-        return f"a box axis holds at most {TMA_MAX_BOX} elements"
     if not src.tile_axes or src.tile_axes[-1] != tensor.rank - 1:
         return f"the tile does not run along the last axis of {tensor.name}"
     strides = tensor.effective_strides()
@@ -47,10 +50,18 @@ def why_not_tma(src: Region, dst: Region, ctx: LowerContext) -> str:
     for axis, stride in enumerate(strides[:-1]):
         if ctx.divides(stride) * size < TMA_ALIGNMENT:
             return f"the stride of axis {axis} of {tensor.name} is no multiple of 16 bytes"
+    return ""
+
+
+def _tile_refusal(dst: Region) -> str:
+    """What about the shared tile keeps TMA away."""
+    tile, extents = dst.buffer, tile_extents(dst)
+    if not extents or any(e > TMA_MAX_BOX for e in extents[:-1]):
+        return f"a box axis holds at most {TMA_MAX_BOX} elements"
     layout = tile.layout
     if layout is not None and (not isinstance(layout, SharedLayout) or layout.pitch is not None):
         return f"rows of {tile.name} do not lie as TMA writes them"
-    if panel_width(dst) * size % TMA_ALIGNMENT:
+    if panel_width(dst) * tile.dtype.bytes % TMA_ALIGNMENT:
         return f"a row of {tile.name} is no multiple of 16 bytes"
     return ""
 

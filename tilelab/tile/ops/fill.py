@@ -7,32 +7,49 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
-from tilelab.ir import Expr, For, If, LoopKind, Region, Scope, Seq, Stmt, Store, as_expr, const_int
+from tilelab.ir import (
+    Expr,
+    For,
+    If,
+    LoopKind,
+    ReducerBuffer,
+    Region,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    as_expr,
+    const_int,
+)
 from tilelab.ir.builder import current
 from tilelab.layout import Fragment
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import loop
 from tilelab.tile.held import Held, each_held
 from tilelab.tile.op import Env, TileOp, lowering, writes
-from tilelab.tile.operands import as_region, here, is_whole
+from tilelab.tile.operands import as_region, here, is_whole, settled
+from tilelab.tile.ops.reducer import reducer_init
 
 
-def fill(buffer: Any, value: Any) -> Fill:
+def fill(buffer: Any, value: Any, annotations: Any = None) -> TileOp:
     """Set every element of `buffer` (a buffer or a region of one, any scope) to `value`.
 
     The value is converted to the buffer's element type. Raises TileTypeError (TL1501) when
     `buffer` is no buffer or region.
     """
+    del annotations  # hints of the peer change no result
+    if isinstance(buffer, ReducerBuffer):
+        return reducer_init(buffer, value)
     region = as_region(buffer, "buffer", (1,))
-    op = Fill(region, as_expr(value, region.dtype), loc=here())
+    op = Fill(region, settled(as_expr(value, region.dtype)), loc=here())
     op.check()
     current().emit(op)
     return op
 
 
-def clear(buffer: Any) -> Fill:
+def clear(buffer: Any, annotations: Any = None) -> TileOp:
     """Set every element of `buffer` to 0: `T.clear(acc)` before a gemm accumulates into it."""
-    return fill(buffer, 0)
+    return fill(buffer, 0, annotations)
 
 
 @dataclass(frozen=True, eq=False)

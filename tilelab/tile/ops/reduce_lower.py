@@ -122,11 +122,7 @@ def reduce_registers(
     out = [_fill(ctx, partial, count, identity, loc)]
     held = ctx.placed(source)
     out.append(_fold(ctx, layout, held, partial, outer, inner, combine.first, identity, loc))
-    lanes, far = _thread_parts(layout, op.axis, whole_warps=ctx.num_threads % WARP == 0)
-    for mask in lanes:
-        out += _butterfly(ctx, partial, count, mask, join, loc)
-    if far:
-        out += _through_shared(ctx, partial, count, far, join, loc)
+    out += _exchange(ctx, _owned(layout.axes[op.axis], "thread"), partial, join, loc)
     r = ctx.fresh("r", count)
     place, inside = _register_in(ctx, _result_layout(op, layout), ctx.fragment(target), r)
     value: Expr = Load(partial, (r,))
@@ -180,7 +176,27 @@ def _register_parts(layout: Fragment, axis: int) -> tuple[Parts, Parts]:
     return tuple(sorted(outer, key=lambda p: p[1])), tuple(sorted(inner, key=lambda p: p[1]))
 
 
-def _thread_parts(layout: Fragment, axis: int, *, whole_warps: bool) -> tuple[list[int], Parts]:
+def combine_copies(
+    ctx: LowerContext, layout: Fragment, registers: Buffer, join: Join, loc: Loc | None
+) -> list[Stmt]:
+    """Statements after which all copies of an element hold the combination of its copies."""
+    copies = [(extent, stride) for extent, stride in layout.replicas if extent > 1]
+    return _exchange(ctx, copies, registers, join, loc)
+
+
+def _exchange(
+    ctx: LowerContext, digits: list[tuple[int, int]], held: Buffer, join: Join, loc: Loc | None
+) -> list[Stmt]:
+    """Threads that differ in `digits` (extent, stride) of their number combine all of `held`."""
+    count = int(held.static_shape[0])
+    lanes, far = _thread_parts(digits, whole_warps=ctx.num_threads % WARP == 0)
+    out: list[Stmt] = []
+    for mask in lanes:
+        out += _butterfly(ctx, held, count, mask, join, loc)
+    return [*out, *(_through_shared(ctx, held, count, far, join, loc) if far else ())]
+
+
+def _thread_parts(digits: list[tuple[int, int]], *, whole_warps: bool) -> tuple[list[int], Parts]:
     """Shuffle masks for lanes of one warp, and the thread digits that go further.
 
     A block whose last warp is not whole exchanges everything through shared memory: a shuffle
@@ -188,7 +204,7 @@ def _thread_parts(layout: Fragment, axis: int, *, whole_warps: bool) -> tuple[li
     """
     masks: list[int] = []
     far: list[tuple[int, int]] = []
-    for extent, stride in _owned(layout.axes[axis], "thread"):
+    for extent, stride in digits:
         near = 1
         while (
             whole_warps

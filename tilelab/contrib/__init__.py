@@ -1,0 +1,1 @@
+"""Compiler helpers by TileLang's path (`tilelang.contrib`)."""

@@ -1,0 +1,1 @@
+"""Options of tile operations by TileLang's path (`tilelang.tileop`)."""
