@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tilelab.errors import TileError
     from tilelab.jit import JITImpl, compile, jit, par_compile
     from tilelab.kernel import JITKernel
-    from tilelab.language.dtypes import dtype as DataType  # noqa: N812: TileLang's name
+    from tilelab.language.dtypes import dtype as DataType  # TileLang's name
     from tilelab.logs import set_log_level
     from tilelab.math import cdiv, next_power_of_2
     from tilelab.pass_config import PassConfigKey
@@ -57,12 +57,10 @@ __all__ = [
     "tools", "transform", "tvm", "utils",
 ]  # fmt: skip
 
-_MODULES = frozenset(
-    """
-    autotuner carver contrib engine env errors language layout math profiler testing tileop tools
-    transform tvm utils
-    """.split()
-)
+_MODULES = frozenset({
+    "autotuner", "carver", "contrib", "engine", "env", "errors", "language", "layout", "math",
+    "profiler", "testing", "tileop", "tools", "transform", "tvm", "utils",
+})  # fmt: skip
 _HOMES = {
     "JITImpl": "jit", "compile": "jit", "par_compile": "jit", "JITKernel": "kernel",
     "PassConfigKey": "pass_config", "Target": "target", "parse_target": "target",

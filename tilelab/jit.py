@@ -29,6 +29,7 @@ from tilelab.ir import Function
 from tilelab.kernel import JITKernel
 from tilelab.language.function import const, prim_func
 from tilelab.language.launch import Kernel
+from tilelab.logs import notice
 from tilelab.pass_config import normalise
 
 _NO_BUILDER = "TL1401"
@@ -106,7 +107,8 @@ def _traced(func: Any) -> Function:
 
 
 def check_backend(execution_backend: str | None, target_host: Any) -> None:
-    """TileValueError (TL1494): other back ends of the peer cannot be honoured; the ways to launch CUDA are all one here."""
+    """TileValueError (TL1494) for back ends of the peer that cannot be honoured; the ways to launch
+    CUDA are all one here."""
     if execution_backend not in (None, "auto", "tvm_ffi", "cython", "nvrtc", "ctypes", "dlpack"):
         raise TileValueError(
             f"execution_backend={execution_backend!r} does not exist here", code="TL1494",
@@ -348,6 +350,8 @@ def jit(
     `c = gemm(a, b)` does both. See T.const and T.empty for the eager style.
     """
     check_backend(execution_backend, target_host)
+    if debug_root_path is not None:
+        notice("jit", "debug_root_path has no effect; see kernel.export_sources and kernel.trace")
     options = Options(out_idx, target, pass_configs, compile_flags, verbose)
     if func is None:
         return functools.partial(_decorate, options)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tilelab.absent import absent
 from tilelab.compiler import lower
 from tilelab.errors import TileRuntimeError, TileValueError
 from tilelab.ir import Function
@@ -23,6 +24,8 @@ from tilelab.runtime.simulated import raise_findings, run_simulated
 from tilelab.sim import SimReport
 from tilelab.target import Target, parse_target
 from tilelab.views import show
+
+_SOURCES = "use kernel.export_sources(kernel_path=..., host_path=...)"
 
 
 class JITKernel(Inspection):
@@ -121,6 +124,14 @@ class JITKernel(Inspection):
     def get_profiler(self, tensor_supply_type: Any = None) -> Profiler:
         """A profiler that makes inputs, times the kernel and compares it with a reference."""
         return Profiler(self, tensor_supply_type)
+
+    export_library = absent("kernel.export_library", "there is no host library", _SOURCES)
+    show_ptx = absent("kernel.show_ptx", "only cubins are made", "use kernel.show_sass()")
+    export_ptx = absent("kernel.export_ptx", "only cubins are made", "use kernel.export_sass(path)")
+
+    def print_source_code(self, which: str = "kernel") -> None:
+        """`show_source` by its old name."""
+        self.show_source(which)
 
     def run_once(self, func: Any = None) -> Any:
         """The result of one run (of `func`, by default the kernel) on made-up inputs."""

@@ -53,7 +53,8 @@ def set_random_seed(seed: int = 42) -> None:
 
     random.seed(seed)
     np.random.seed(seed)
-    torch.manual_seed(seed)
+    seed_torch: Any = torch.manual_seed  # its stub leaves the type open
+    seed_torch(seed)
 
 
 # ---- skipping --------------------------------------------------------------------------------

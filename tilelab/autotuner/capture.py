@@ -8,13 +8,13 @@ from typing import Any
 _GIVEN: ContextVar[tuple[Any, ...] | None] = ContextVar("tilelab_autotune_inputs", default=None)
 
 
-class set_autotune_inputs:  # noqa: N801: TileLang's name
+class set_autotune_inputs:  # TileLang's name
     """Inside, kernels are tuned on these tensors (one argument for each, or one list of them) in
     place of made-up ones. Every config gets copies, so the tensors keep their values."""
 
     def __init__(self, *tensors: Any) -> None:
         alone = len(tensors) == 1 and isinstance(tensors[0], list | tuple)
-        self.tensors: tuple[Any, ...] = tuple(tensors[0]) if alone else tensors
+        self.tensors: tuple[Any, ...] = (*tensors[0],) if alone else tensors
         self._token: Token[tuple[Any, ...] | None] | None = None
 
     def __enter__(self) -> set_autotune_inputs:

@@ -1,7 +1,8 @@
 """Suggested tile sizes for a matrix multiplication, from the chip's limits.
 
 Every combination of usual tile sizes that fits into shared memory and registers is ranked by a
-roofline: arithmetic against operand traffic, in whole rounds of the chip's multiprocessors.
+model of a pipelined loop: arithmetic, operand traffic and the latency of loads, in whole rounds
+of the chip's multiprocessors.
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ from tilelab.carver.arch.cuda import CUDA
 from tilelab.carver.roller.hint import Hint
 from tilelab.carver.roller.rasterization import NoRasterization, Rasterization2DRow
 from tilelab.dtypes import as_dtype
-from tilelab.errors import TileError
-from tilelab.target import Feature, Limits
-from tilelab.tile.ops.gemm_plan import GemmPlan, GemmWarpPolicy, plan_gemm
+from tilelab.target import Limits
+from tilelab.tile.ops.gemm_plan import GemmPlan, GemmWarpPolicy, Request, Side, plan_gemm
 from tilelab.views.occupancy import occupancy
 
 _ROWS_AND_COLS = (32, 64, 128, 256)
@@ -27,6 +27,7 @@ _STAGES, _THREADS = (2, 3, 4), (128, 256)
 _WARPS_OF = {"wgmma": 4, "mma": 1}
 _OWN_REGISTERS = 40  # addresses, loop counters and operands of a thread, beside its accumulators
 _L2_FACTOR = 2.0  # tiles are shared through L2: traffic counts at twice the DRAM bandwidth
+_LOAD_SECONDS, _STEP_SECONDS = 0.8e-6, 0.03e-6  # a load from device memory; a step's barriers
 _PANEL = 8
 
 
@@ -83,15 +84,12 @@ class MatmulTemplate:
 
     def _plan(self, extents: tuple[int, int, int], threads: int) -> GemmPlan | None:
         """How the compiler would share the tile; None where it cannot, or leaves warps idle."""
-        use_wgmma = self._chip.target.has(Feature.WGMMA)
-        dtype = as_dtype(self.in_dtype)
-        try:
-            plan = plan_gemm(
-                extents, threads, GemmWarpPolicy.AUTO, dtype, use_wgmma, None, "a suggested tile"
-            )
-        except TileError:
-            return None
-        return plan if plan.copies == 1 else None
+        dtype, total = as_dtype(self.in_dtype), as_dtype(self.accum_dtype)
+        a = Side(dtype, in_registers=False, k_major=not self.trans_A)
+        b = Side(dtype, in_registers=False, k_major=self.trans_B)
+        asked = Request(*extents, threads, GemmWarpPolicy.AUTO, a, b, total)
+        plan = plan_gemm(asked, self._chip.target.features)
+        return plan if plan.kind in _WARPS_OF and plan.copies == 1 else None
 
     def _hint(self, plan: GemmPlan, threads: int, stages: int) -> Hint | None:
         limits = self._chip.target.limits
@@ -115,18 +113,18 @@ class MatmulTemplate:
     def _seconds(
         self, plan: GemmPlan, resident: int, stages: int, limits: Limits, element: int
     ) -> float:
+        """Rounds of blocks, each a wait for its first load and then its steps; a step takes its
+        arithmetic, its share of the memory traffic, or what loads in flight leave uncovered."""
         blocks = -(-self.M // plan.m) * -(-self.N // plan.n)
-        at_once = limits.sms * resident
-        rounds = -(-blocks // at_once) * at_once / blocks
-        flops = 2.0 * plan.m * plan.n * self.K * blocks
-        traffic = float(blocks * (plan.m + plan.n) * self.K * element)
-        busy = max(
-            flops / limits.tensor_flops_16bit,
-            traffic / (_L2_FACTOR * limits.dram_bytes_per_second),
+        rounds = -(-blocks // (limits.sms * resident))
+        flops = 2.0 * plan.m * plan.n * plan.k * resident
+        traffic = float((plan.m + plan.n) * plan.k * element * resident)
+        step = max(
+            flops * limits.sms / limits.tensor_flops_16bit,
+            traffic * limits.sms / (_L2_FACTOR * limits.dram_bytes_per_second),
+            _LOAD_SECONDS / (stages - 1),
         )
-        # Before the first multiplication, stages - 1 loads are on their way.
-        steps = -(-self.K // plan.k)
-        return rounds * busy * (steps + stages - 1) / steps
+        return rounds * (_LOAD_SECONDS + -(-self.K // plan.k) * (step + _STEP_SECONDS))
 
 
 _WHY = "suggestions are made for matrix multiplications only"

@@ -26,7 +26,7 @@ def get_target_compute_version(target: Any = None) -> str:
 
 
 def parse_compute_version(compute_version: str) -> tuple[int, int]:
-    """"9.0" -> (9, 0). TileValueError (TL1643) for other text."""
+    """(9, 0) for "9.0". TileValueError (TL1643) for other text."""
     first, dot, second = compute_version.partition(".")
     if not (first.isdigit() and dot and second.isdigit()):
         raise TileValueError(
@@ -36,7 +36,7 @@ def parse_compute_version(compute_version: str) -> tuple[int, int]:
 
 
 def get_target_arch(compute_version: str) -> str:
-    """"9.0" -> "90"."""
+    """The digits alone: "90" for "9.0"."""
     return "{}{}".format(*parse_compute_version(compute_version))
 
 
@@ -67,9 +67,8 @@ def compile_cuda(
     if target_format != "cubin":
         raise not_here(f"compile_cuda(target_format={target_format!r})", "only cubins are made",
                        'use target_format="cubin", and get_sass_from_source')  # fmt: skip
-    made = nvrtc.compile_cubin(
-        code, arch or _target().arch, options=compiler_options(options, {})
-    )
+    arch = arch or _target().arch
+    made = nvrtc.compile_cubin(code, arch, options=compiler_options(options, {}))
     if path_target is not None:
         with open(path_target, "wb") as file:
             file.write(made.image)

@@ -47,7 +47,7 @@ def register_cuda_postproc_callback(func: Any = None, override: bool = True) -> 
         register_cuda_postproc(fn, override)
         return fn
 
-    return register(func) if callable(func) else register
+    return register if func is None else register(func)
 
 
 def rewritten(source: CudaSource, target: Target) -> CudaSource:

@@ -58,9 +58,7 @@ def lower_tile_ops(function: Function, ctx: PassContext) -> Program:
     lowered = [_kernel(k, function, ctx, i) for i, k in enumerate(function.kernels)]
     aligned: dict[int, Alignment] = {}
     for need in (need for item in lowered for need in item.aligned):
-        known = aligned.setdefault(id(need.buffer), need)
-        if need.bytes > known.bytes:
-            aligned[id(need.buffer)] = need
+        aligned[id(need.buffer)] = need.joined(aligned.get(id(need.buffer)))
     return Program(
         name=function.name,
         params=function.params,

@@ -225,7 +225,7 @@ def misaligned(needs: Sequence[Alignment], facts: dict[str, TensorFacts]) -> str
         inner = _innermost(buffer)
         for axis, (extent, stride) in enumerate(zip(fact.shape, fact.strides, strict=True)):
             step = stride * buffer.dtype.bytes
-            if axis != inner and extent > 1 and step % unit:
+            if need.rows and axis != inner and extent > 1 and step % unit:
                 return (
                     f"rows of argument {buffer.root.name} lie {step} bytes apart, expected a "
                     f"multiple of {unit}"

@@ -178,10 +178,18 @@ class ThreadKernel(Node):
 
 @dataclass(frozen=True, eq=False)
 class Alignment(Node):
-    """Rows and base of `buffer` lie at multiples of `bytes`: a TMA map or wide accesses need it."""
+    """Base and (`rows`) rows of `buffer` lie at multiples of `bytes`: a TMA map or wide accesses
+    need it. A view has rows of its own, known when it is compiled."""
 
     buffer: Buffer
     bytes: int
+    rows: bool = True
+
+    def joined(self, other: Alignment | None) -> Alignment:
+        """What this need and another one of the same buffer ask together."""
+        if other is None:
+            return self
+        return Alignment(self.buffer, max(self.bytes, other.bytes), self.rows or other.rows)
 
 
 @dataclass(frozen=True, eq=False)

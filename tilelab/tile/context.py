@@ -123,6 +123,12 @@ class LowerContext:
         assumption a dynamic size counts as a multiple of 16 bytes of any element."""
         return divisibility(as_expr(value), 16 if self.shared.assume_aligned else 1)
 
+    def _divides(self, value: Expr | int, buffer: Buffer) -> int:
+        """As `divides`; of a view's sizes nothing is assumed, for the caller's rows are others."""
+        if buffer.alias_of is not None:
+            return divisibility(as_expr(value), 1)
+        return self.divides(value)
+
     def in_bounds(self, region: Region, tile_index: tuple[Any, ...]) -> Expr | None:
         """The condition that an element of a region exists; None when it always does."""
         return self.indices_in_bounds(region.buffer, region.index(tile_index))
@@ -149,7 +155,7 @@ class LowerContext:
         if not region.tile_axes or region.tile_axes[-1] != buffer.rank - 1:
             return 1
         width = _power_of_two(width, axis_extent)
-        width = min(width, self.divides(region.starts[-1]))
+        width = min(width, self._divides(region.starts[-1], buffer))
         if buffer.scope is Scope.SHARED:
             return min(width, self._shared_run(buffer))
         if buffer.scope is Scope.GLOBAL:
@@ -157,17 +163,16 @@ class LowerContext:
             if const_int(strides[-1]) != 1:
                 return 1
             for size in (buffer.shape[-1], *strides[:-1]):
-                width = min(width, self.divides(size))
+                width = min(width, self._divides(size, buffer))
             if width > 1:
                 self.need_alignment(buffer, width * buffer.dtype.bytes)
         return max(width, 1)
 
     def need_alignment(self, tensor: Buffer, num_bytes: int) -> None:
         """Record that an access relies on rows and base of `tensor` at multiples of num_bytes."""
-        tensor = tensor.storage
-        known = self.shared.aligned.get(id(tensor))
-        if known is None or known.bytes < num_bytes:
-            self.shared.aligned[id(tensor)] = Alignment(tensor, num_bytes)
+        need = Alignment(tensor.storage, num_bytes, rows=tensor.alias_of is None)
+        key = id(tensor.storage)
+        self.shared.aligned[key] = need.joined(self.shared.aligned.get(key))
 
     def _shared_run(self, buffer: Buffer) -> int:
         layout: SharedLayout | None = buffer.layout

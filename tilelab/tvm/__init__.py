@@ -5,7 +5,7 @@ from typing import Any, NoReturn
 
 from tilelab import testing
 from tilelab.absent import missing_name
-from tilelab.language.dtypes import dtype as DataType  # noqa: N812: TVM's name
+from tilelab.language.dtypes import dtype as DataType  # TVM's name
 from tilelab.tvm import target, tirx
 
 __all__ = ["DataType", "target", "testing", "tirx"]

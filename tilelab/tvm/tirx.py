@@ -10,7 +10,8 @@ from typing import Any
 import tilelab.language as T
 from tilelab.dtypes import as_dtype
 from tilelab.ir import Expr, Var, as_expr, cast
-from tilelab.language import Select, reinterpret as _reinterpret  # noqa: F401
+from tilelab.language import Select
+from tilelab.language import reinterpret as _reinterpret
 
 PrimExpr = Expr
 __all__ = ["PrimExpr", "Select", "Var", "const", "reinterpret"]

@@ -16,7 +16,8 @@ def get_cuda_device_properties(device_id: int = 0) -> Any:
     """torch.cuda.get_device_properties; None where torch sees no GPU."""
     import torch
 
-    return torch.cuda.get_device_properties(device_id) if torch.cuda.is_available() else None
+    cuda: Any = torch.cuda
+    return cuda.get_device_properties(device_id) if cuda.is_available() else None
 
 
 def get_num_sms(device_id: int = 0) -> int:

@@ -8,7 +8,7 @@ from tilelab.tile.ops.atomic import FUNCTIONS as _ATOMICS
 from tilelab.tile.ops.atomic import AtomicTile
 from tilelab.tile.ops.copy import Copy, copy
 from tilelab.tile.ops.fill import Fill, clear, fill
-from tilelab.tile.ops.gemm import Gemm, GemmWarpPolicy, gemm
+from tilelab.tile.ops.gemm import Gemm, GemmWarpPolicy, gemm, wait_wgmma, wgmma_gemm
 from tilelab.tile.ops.reduce import REDUCTIONS, Reduce
 from tilelab.tile.ops.scan import Scan, cummax, cumsum
 from tilelab.tile.ops.transpose import transpose
@@ -24,6 +24,10 @@ LANGUAGE: dict[str, Callable[..., Any] | type] = {
     "gemm": gemm,
     "tma_copy": tma_copy,
     "transpose": transpose,
+    "wait_wgmma": wait_wgmma,
+    "warpgroup_wait": wait_wgmma,
+    "wgmma_gemm": wgmma_gemm,
+    "wgmma_mma": wgmma_gemm,
     **{f.__name__: f for f in (*_ATOMICS, *REDUCTIONS)},
 }
 """Names that the language offers: what a user calls, by its name in `T`."""

@@ -1,4 +1,4 @@
-"""gemm(A, B, C): C += A @ B on tensor cores."""
+"""gemm(A, B, C): C += A @ B, on tensor cores where they have the types and the tile fits them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tilelab.dtypes import FLOAT32
 from tilelab.errors import TileNotSupported, TileValueError
-from tilelab.ir import Buffer, Region, Scope, Stmt, const_int
+from tilelab.ir import Expr, Region, Scope, Seq, Stmt, as_bool, as_expr, const_int
 from tilelab.ir.builder import current
 from tilelab.layout import best_swizzle, row_major, swizzled
 from tilelab.target import Feature
+from tilelab.thread.intrinsics.wgmma import warpgroup_wait
+from tilelab.thread.nodes import Invoke
 from tilelab.tile.context import LowerContext
+from tilelab.tile.elementwise import guarded
 from tilelab.tile.op import (
     Env,
     Fact,
@@ -26,7 +28,9 @@ from tilelab.tile.op import (
 )
 from tilelab.tile.operands import as_region, here, shape_text
 from tilelab.tile.ops.gemm_mma import mma_tile
-from tilelab.tile.ops.gemm_plan import GemmPlan, GemmWarpPolicy, plan_gemm
+from tilelab.tile.ops.gemm_plan import GemmWarpPolicy
+from tilelab.tile.ops.gemm_request import for_all_matrices, plan_of
+from tilelab.tile.ops.gemm_simt import clear, simt_tile
 from tilelab.tile.ops.gemm_wgmma import wgmma_tile
 
 
@@ -37,46 +41,77 @@ def gemm(
     transpose_A: bool = False,
     transpose_B: bool = False,
     policy: GemmWarpPolicy | None = None,
-    clear_accum: bool = False,
-    **ignored: Any,
+    clear_accum: Any = False,
+    k_pack: int = 1,
+    wg_wait: int = 0,
+    mbar: Any = None,
+    annotations: Any = None,
+    **unknown: Any,
 ) -> Gemm:
     """`C += A @ B` on whole tiles.
 
-    A: M x K (K x M with `transpose_A`), B: K x N (N x K with `transpose_B`), both 16-bit floats in
-    shared memory; C: M x N float32 fragment. `policy` says how warps share the tile (rows,
-    columns or both); left open it is chosen. `clear_accum` starts from 0 instead of C.
-    Raises TileValueError (TL1511) for extents that do not fit, TileNotSupported (TL1513) for
-    operand types or scopes that have no instruction yet.
+    A: M x K (K x M with `transpose_A`), B: K x N (N x K with `transpose_B`), in shared memory or
+    fragments; C: an M x N fragment, in whose type sums are formed. Slices of larger buffers are
+    tiles too. float32 operands are multiplied as tf32, which the hardware truncates them to.
+    `policy` says how warps share the tile (rows, columns or both); left open it is chosen.
+    `clear_accum` (a bool or a condition) starts from 0 instead of C. `wg_wait=-1`: the program
+    waits for the products itself (T.wait_wgmma), as after T.wgmma_gemm. `k_pack` and
+    `annotations` say nothing to these chips.
+
+    Types or extents that no tensor core takes are multiplied by ordinary instructions. Raises
+    TileValueError (TL1511) for extents that do not fit, TileNotSupported (TL1513) for operands in
+    other memory.
     """
-    regions = (as_region(A, "A"), as_region(B, "B"), as_region(C, "C"))
+    del k_pack, annotations
+    _reject({**unknown, "mbar": mbar, "wg_wait": wg_wait})
+    return _emit(A, B, C, transpose_A, transpose_B, policy, clear_accum, waits=wg_wait != -1)
+
+
+def wgmma_gemm(
+    A: Any, B: Any, C: Any, transpose_A: bool = False, transpose_B: bool = False,
+    policy: GemmWarpPolicy | None = None, clear_accum: Any = False, annotations: Any = None,
+) -> Gemm:  # fmt: skip
+    """T.gemm on warpgroup products, going on at once: wait with T.wait_wgmma before C is used or
+    the operands are overwritten. Raises TileNotSupported (TL1515) where wgmma is impossible."""
+    del annotations
+    return _emit(
+        A, B, C, transpose_A, transpose_B, policy, clear_accum, waits=False, only_wgmma=True
+    )
+
+
+def _emit(
+    a: Any, b: Any, c: Any, transpose_a: Any, transpose_b: Any, policy: Any, clear_accum: Any,
+    **how: bool,
+) -> Gemm:  # fmt: skip
+    regions = (as_region(a, "A"), as_region(b, "B"), as_region(c, "C"))
     op = Gemm(
         *regions,
-        transpose_a=bool(transpose_A),
-        transpose_b=bool(transpose_B),
+        transpose_a=bool(transpose_a),
+        transpose_b=bool(transpose_b),
         policy=GemmWarpPolicy.of(policy),
-        clear_accum=bool(clear_accum),
+        clear_accum=as_bool(clear_accum),
+        **how,
         loc=here(),
     )
-    _reject(ignored)
     op.check()
     current().emit(op)
     return op
 
 
-def _reject(ignored: dict[str, Any]) -> None:
-    """k_pack and wg_wait are hints of other chips and of hand-placed waits: 1 and 0 mean none."""
-    neutral = {"k_pack": (1,), "kPack": (1,), "wg_wait": (0,), "mbar": (None,)}
-    for name, value in ignored.items():
-        if name not in neutral:
+def _reject(given: dict[str, Any]) -> None:
+    """`mbar` is another chip's; wg_wait is 0 (wait here) or -1 (the program waits)."""
+    allowed = {"kPack": (given.get("kPack"),), "wg_wait": (0, -1), "mbar": (None,)}
+    for name, value in given.items():
+        if name not in allowed:
             raise TileValueError(
                 f"T.gemm has no argument {name!r}",
                 code="TL1512",
                 loc=here(),
-                hint="arguments: A, B, C, transpose_A, transpose_B, policy, clear_accum",
+                hint="arguments: A, B, C, transpose_A, transpose_B, policy, clear_accum, wg_wait",
             )
-        if value not in neutral[name]:
+        if value not in allowed[name]:
             raise TileNotSupported(
-                f"T.gemm({name}={value!r}) is not supported yet",
+                f"T.gemm({name}={value!r}) is not supported",
                 code="TL1513",
                 loc=here(),
                 hint=f"leave {name} out",
@@ -85,7 +120,8 @@ def _reject(ignored: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Gemm(TileOp):
-    """`c += op(a) @ op(b)`."""
+    """`c += op(a) @ op(b)`. `waits`: the products are done when the op is; `only_wgmma`: another
+    instruction will not do."""
 
     op_name: ClassVar[str] = "gemm"
 
@@ -95,7 +131,9 @@ class Gemm(TileOp):
     transpose_a: bool = False
     transpose_b: bool = False
     policy: GemmWarpPolicy = GemmWarpPolicy.AUTO
-    clear_accum: bool = False
+    clear_accum: Expr = as_bool(False)
+    waits: bool = True
+    only_wgmma: bool = False
 
     @property
     def extents(self) -> tuple[int, int, int]:
@@ -114,7 +152,7 @@ class Gemm(TileOp):
                     hint="slice or reshape it to two axes",
                 )
         self._check_extents()
-        self._check_types()
+        self._check_memory()
 
     def _check_extents(self) -> None:
         (a0, a1), (b0, b1), (m, n) = _sizes(self.a), _sizes(self.b), _sizes(self.c)
@@ -129,16 +167,7 @@ class Gemm(TileOp):
                 hint="A is M x K, B is K x N, C is M x N (after transpose_A and transpose_B)",
             )
 
-    def _check_types(self) -> None:
-        a, b, c = self.a.dtype, self.b.dtype, self.c.dtype
-        ok = a == b and a.name in ("float16", "bfloat16") and c == FLOAT32
-        if not ok:
-            raise TileNotSupported(
-                f"gemm of {a} and {b} into {c} has no instruction here yet",
-                code="TL1513",
-                loc=self.loc,
-                hint="use float16 or bfloat16 operands and a float32 accumulator",
-            )
+    def _check_memory(self) -> None:
         on_chip = (Scope.SHARED, Scope.FRAGMENT)
         for region, allowed in ((self.a, on_chip), (self.b, on_chip), (self.c, on_chip[1:])):
             if region.buffer.scope not in allowed:
@@ -155,20 +184,25 @@ class Gemm(TileOp):
         return f"gemm {self.c.buffer.name}"
 
     def reference(self, env: Env) -> None:
-        a, b = env.get(self.a).astype("float32"), env.get(self.b).astype("float32")
+        wide = "float64" if self.c.dtype.bits == 64 or self.c.dtype.is_int else "float32"
+        a, b = env.get(self.a).astype(wide), env.get(self.b).astype(wide)
         a, b = (a.T if self.transpose_a else a), (b.T if self.transpose_b else b)
-        start = 0 if self.clear_accum else env.get(self.c)
+        start = 0 if const_int(self.clear_accum) else env.get(self.c)
         env.put(self.c, start + a @ b)
 
     def layout_rule(self, ctx: LayoutContext) -> Iterable[Fact]:
         plan = plan_of(self, ctx)
+        if plan.kind == "simt":
+            return  # every thread computes what it holds, wherever that is
         why = f"{plan.instruction} fixes it ({plan.why})"
-        yield Fixed(self.c.buffer, plan.accumulator(), why, self)
+        layout = for_all_matrices(plan.accumulator(), self.c.buffer)
+        yield Fixed(self.c.buffer, layout, why, self)
         registers = plan.operands_in_registers(self.transpose_a, self.transpose_b)
-        for region, layout in zip((self.a, self.b), registers, strict=True):
+        for region, held in zip((self.a, self.b), registers, strict=True):
             buffer = region.buffer
             if buffer.scope is Scope.FRAGMENT:
-                yield Fixed(buffer, layout, f"{plan.instruction} takes it from registers", self)
+                why = f"{plan.instruction} takes it from registers"
+                yield Fixed(buffer, for_all_matrices(held, buffer), why, self)
                 continue
             shape, bits = buffer.static_shape, buffer.dtype.bits
             width = best_swizzle(shape[-1], bits)
@@ -186,40 +220,76 @@ def _sizes(region: Region) -> tuple[int, int]:
     return first, second
 
 
-def _takes_swizzle(buffer: Buffer) -> bool:
-    """Whether a descriptor can name the buffer's tile: swizzled, or free to become so."""
-    width = best_swizzle(buffer.static_shape[-1], buffer.dtype.bits)
-    layout = buffer.layout
-    if width is None or layout is None:
-        return width is not None
-    return layout.swizzle is not None and layout.swizzle.row == width
-
-
-def plan_of(op: Gemm, ctx: LayoutContext) -> GemmPlan:
-    """Which instruction and warp grid this gemm takes on the context's target and threads."""
-    use_wgmma = ctx.target.has(Feature.WGMMA) and not ctx.option("tl.disable_wgmma", False)
-    a_in_registers = op.a.buffer.scope is Scope.FRAGMENT
-    if op.b.buffer.scope is Scope.FRAGMENT or (a_in_registers and op.transpose_a):
-        use_wgmma = False  # B comes from shared memory, and A from registers is never transposed
-    for region in (op.a, op.b):  # a descriptor without swizzle wants another arrangement
-        if region.buffer.scope is Scope.SHARED:
-            use_wgmma = use_wgmma and _takes_swizzle(region.buffer)
-    policy = op.policy
-    if policy is GemmWarpPolicy.AUTO and a_in_registers:
-        policy = GemmWarpPolicy.FullRow  # each warp then holds the rows of A that it multiplies
-    return plan_gemm(op.extents, ctx.num_threads, policy, op.a.dtype, use_wgmma, op.loc, op.label())
-
-
 @lowering(Gemm, needs={Feature.WGMMA}, when=lambda op, ctx: plan_of(op, ctx).kind == "wgmma")
 def _wgmma(op: Gemm, ctx: LowerContext) -> Iterable[Stmt]:
-    """wgmma: a warpgroup multiplies 64-row slabs, both operands in shared memory."""
+    """wgmma: a warpgroup multiplies 64-row slabs, B (and A, unless it is held) in shared memory."""
     return wgmma_tile(ctx, op, plan_of(op, ctx))
 
 
-@lowering(Gemm, needs={Feature.MMA_SYNC, Feature.LDMATRIX})
+@lowering(Gemm, when=lambda op, ctx: op.only_wgmma)
+def _no_wgmma(op: Gemm, ctx: LowerContext) -> Iterable[Stmt]:
+    """T.wgmma_gemm without wgmma is an error that says why."""
+    why = "; ".join(plan_of(op, ctx).passed_over) or f"{ctx.target} has none"
+    raise TileNotSupported(
+        f"{op.label()} cannot use wgmma: {why}", code="TL1515", loc=op.loc,
+        hint="use T.gemm, which finds another instruction",
+    )  # fmt: skip
+
+
+@lowering(Gemm, needs={Feature.MMA_SYNC}, when=lambda op, ctx: plan_of(op, ctx).kind == "mma")
 def _mma(op: Gemm, ctx: LowerContext) -> Iterable[Stmt]:
-    """mma.sync: each warp loads fragments with ldmatrix and multiplies 16x8x16 blocks."""
-    return mma_tile(ctx, op, plan_of(op, ctx))
+    """mma.sync: each warp loads fragments and multiplies its blocks."""
+    plan = plan_of(op, ctx)
+    if plan.remark:
+        ctx.note(plan.remark, op)
+    return mma_tile(ctx, op, plan)
 
 
-__all__ = ["Gemm", "GemmWarpPolicy", "gemm", "plan_of"]
+@lowering(Gemm)
+def _simt(op: Gemm, ctx: LowerContext) -> Iterable[Stmt]:
+    """Ordinary instructions: each thread sums the products of the elements of C that it holds."""
+    ctx.note(f"{op.label()}: {plan_of(op, ctx).remark}", op, level="warning")
+    out = simt_tile(ctx, op)
+    if const_int(op.clear_accum) == 0:
+        return out
+    zero = clear(ctx, op)
+    always = const_int(op.clear_accum) is not None
+    return [*(zero if always else [guarded(op.clear_accum, zero, op.loc)]), *out]
+
+
+def wait_wgmma(id: int) -> WaitWgmma:
+    """Wait until at most `id` of the newest T.wgmma_gemm (or T.gemm with wg_wait=-1) still run."""
+    count = const_int(id)
+    if count is None or not 0 <= count < 8:
+        raise TileValueError(
+            f"T.wait_wgmma({id!r}) is no number of gemms", code="TL1512", loc=here(),
+            hint="give a constant from 0 to 7: how many of the newest may still run",
+        )  # fmt: skip
+    op = WaitWgmma(count, loc=here())
+    current().emit(op)
+    return op
+
+
+@dataclass(frozen=True, eq=False)
+class WaitWgmma(TileOp):
+    """Wait until at most `pending` gemms of the program's own waiting are under way."""
+
+    op_name: ClassVar[str] = "wait_wgmma"
+
+    pending: int = 0
+
+
+@lowering(WaitWgmma, needs={Feature.WGMMA})
+def _wait(op: WaitWgmma, ctx: LowerContext) -> Iterable[Stmt]:
+    """The instruction of a warpgroup."""
+    reason = "the program uses what the gemm computed"
+    yield Seq((Invoke(warpgroup_wait(op.pending), (), reason, loc=op.loc),), loc=op.loc)
+
+
+@lowering(WaitWgmma)
+def _nothing_runs(op: WaitWgmma, ctx: LowerContext) -> Iterable[Stmt]:
+    """Other instructions are done when the gemm is."""
+    return ()
+
+
+__all__ = ["Gemm", "GemmWarpPolicy", "WaitWgmma", "gemm", "plan_of", "wait_wgmma", "wgmma_gemm"]

@@ -1,103 +1,186 @@
-"""Lowering of a gemm tile to mma.sync: ldmatrix fragments, then 16x8x16 blocks per warp.
+"""Lowering of a gemm tile to mma.sync: fragments of both operands, then one block after another.
 
-Source: PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix".
+Source: PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours, "ldmatrix".
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tilelab.dtypes import DType
 from tilelab.errors import Loc
-from tilelab.ir import Buffer, Expr, LoopKind, Region, Scope, Stmt, Store, as_expr
-from tilelab.layout.atoms import ldmatrix_x4
+from tilelab.ir import Buffer, Expr, Load, LoopKind, Region, Scope, Stmt, Store, as_expr, cast
+from tilelab.ir.expr import const_int
+from tilelab.layout import Fragment
+from tilelab.layout.atoms import ldmatrix_x4, mma_a, mma_b, mma_c
+from tilelab.target import Feature
 from tilelab.thread.intrinsics.mma import ldmatrix, mma_sync
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import loop
-from tilelab.tile.ops.gemm_plan import MMA_K, MMA_M, MMA_N, WARP, GemmPlan
+from tilelab.tile.elementwise import guarded, loop
+from tilelab.tile.ops.gemm_plan import MMA_N, WARP, GemmPlan
+from tilelab.tile.ops.gemm_request import matrix_number
 
 if TYPE_CHECKING:
     from tilelab.tile.ops.gemm import Gemm
 
-A_SLOTS, B_SLOTS, C_SLOTS = 8, 4, 4  # elements of one block's operands in a lane
+ROW_BYTES = 16  # of a matrix that ldmatrix loads
 
 
 def mma_tile(ctx: LowerContext, op: Gemm, plan: GemmPlan) -> list[Stmt]:
-    """For every 16 of K: fetch this warp's A and B fragments, multiply all its blocks."""
-    rows, cols = plan.m // plan.warps_m // MMA_M, plan.n // plan.warps_n // MMA_N
-    lane, warp = ctx.tid % WARP, ctx.tid // WARP
-    row0 = warp % plan.warps_m * (rows * MMA_M)
-    col0 = warp // plan.warps_m % plan.warps_n * (cols * MMA_N)
+    """For every step of K: fetch this warp's A and B fragments, multiply all its blocks."""
+    tile = _WarpTile(ctx, op, plan)
     c = ctx.placed(op.c.buffer)
-    kk = ctx.fresh("kk", plan.k // MMA_K)
-    k = kk * MMA_K
-    i, j = ctx.fresh("i", rows), ctx.fresh("j", cols)
-    body: list[Stmt] = []
-    if op.a.buffer.scope is Scope.FRAGMENT:
-        # An accumulator's registers: the two n8 blocks of one k step are neighbours.
-        a_ref = Ref(ctx.placed(op.a.buffer), ((i * (plan.k // MMA_N) + kk * 2) * C_SLOTS,), A_SLOTS)
-    else:
-        a = ctx.temp(f"{op.a.buffer.name}_frag", rows * A_SLOTS, plan.dtype)
-        fetch = _load_a(ctx, op, a, i, row0 + i * MMA_M, k, lane)
-        body.append(loop(i, rows, LoopKind.UNROLL, [fetch], op.loc))
-        a_ref = Ref(a, (i * A_SLOTS,), A_SLOTS)
-    if op.b.buffer.scope is Scope.FRAGMENT:
-        b_ref = Ref(ctx.placed(op.b.buffer), ((j + kk * cols) * B_SLOTS,), B_SLOTS)
-    else:
-        b = ctx.temp(f"{op.b.buffer.name}_frag", cols * B_SLOTS, plan.dtype)
-        body.extend(_load_b(ctx, op, b, cols, col0, k, lane))
-        b_ref = Ref(b, (j * B_SLOTS,), B_SLOTS)
-    operands = (Ref(c, ((i * cols + j) * C_SLOTS,), C_SLOTS), a_ref, b_ref)
-    multiply = Invoke(mma_sync(plan.ptx_type), operands, loc=op.loc)
-    inner = loop(j, cols, LoopKind.UNROLL, [multiply], op.loc)
-    body.append(loop(i, rows, LoopKind.UNROLL, [inner], op.loc))
-    out: list[Stmt] = _clear(ctx, c, op.loc) if op.clear_accum else []
-    return [*out, loop(kk, plan.k // MMA_K, LoopKind.UNROLL, body, op.loc)]
+    steps = plan.k // plan.k_step
+    kk = ctx.fresh("kk", steps)
+    i, j = ctx.fresh("i", tile.rows), ctx.fresh("j", tile.cols)
+    a_fetch, a_ref = tile.operand_a(i, kk)
+    b_fetch, b_ref = tile.operand_b(j, kk)
+    slots = mma_c(plan.multiplied[0].bits).num_registers
+    first = tile.first_register(op.c, tile.rows * tile.cols * slots)
+    block = Ref(c, (first + (i * tile.cols + j) * slots,), slots)
+    a, b, acc = plan.types
+    multiply = Invoke(mma_sync(a, b, acc), (block, a_ref, b_ref), loc=op.loc)
+    inner = loop(j, tile.cols, LoopKind.UNROLL, [multiply], op.loc)
+    body = [*a_fetch, *b_fetch, loop(i, tile.rows, LoopKind.UNROLL, [inner], op.loc)]
+    count = tile.rows * tile.cols * slots
+    out = _clear(ctx, op, c, first, count)
+    return [*out, loop(kk, steps, LoopKind.UNROLL, body, op.loc)]
 
 
-def _clear(ctx: LowerContext, c: Buffer, loc: Loc | None) -> list[Stmt]:
-    count = int(c.static_shape[0])
+def _clear(ctx: LowerContext, op: Gemm, c: Buffer, first: Expr, count: int) -> list[Stmt]:
+    """Start from 0 instead of C, always or under a condition."""
+    if const_int(op.clear_accum) == 0:
+        return []
     r = ctx.fresh("i", count)
-    return [loop(r, count, LoopKind.LANES, [Store(c, (r,), as_expr(0, c.dtype), loc=loc)], loc)]
+    zero = Store(c, (first + r,), as_expr(0, c.dtype), loc=op.loc)
+    cleared = loop(r, count, LoopKind.LANES, [zero], op.loc)
+    always = const_int(op.clear_accum) is not None
+    return [cleared if always else guarded(op.clear_accum, [cleared], op.loc)]
 
 
-def _load_a(
-    ctx: LowerContext, op: Gemm, a: Buffer, i: Expr, row: Expr, k: Expr, lane: Expr
-) -> Stmt:
-    """One 16x16 block of A, stored (m, k) or, transposed, (k, m)."""
-    r, chunk = ldmatrix_x4(lane, "a", trans=op.transpose_a)
-    index = (k + r, row + chunk * 8) if op.transpose_a else (row + r, k + chunk * 8)
-    source = _address(ctx, op.a, index)
-    target = Ref(a, (i * A_SLOTS,), A_SLOTS)
-    return Invoke(ldmatrix(4, op.transpose_a), (target, source), loc=op.loc)
+class _WarpTile:
+    """The part of a tile that one warp multiplies, and how its operands come to registers.
 
+    `operand_a` and `operand_b` give the statements that fetch all fragments of one step of K, and
+    the place of block i (or j)'s.
+    """
 
-def _load_b(
-    ctx: LowerContext, op: Gemm, b: Buffer, cols: int, col0: Expr, k: Expr, lane: Expr
-) -> list[Stmt]:
-    """All of this warp's columns of B: two n8 blocks per ldmatrix.x4, a last odd one by .x2."""
-    trans = not op.transpose_b
-    r, chunk = ldmatrix_x4(lane, "b", trans=trans)
-    out: list[Stmt] = []
-    if cols // 2:
-        j = ctx.fresh("j", cols // 2)
-        source = _address(ctx, op.b, _b_index(op, r, chunk, col0 + j * (2 * MMA_N), k))
-        target = Ref(b, (j * (2 * B_SLOTS),), 2 * B_SLOTS)
-        fetch = Invoke(ldmatrix(4, trans), (target, source), loc=op.loc)
-        out.append(loop(j, cols // 2, LoopKind.UNROLL, [fetch], op.loc))
-    if cols % 2:
-        # Only lanes 0-15 give addresses; the upper half repeats them, so all stay inside.
-        r, chunk = ldmatrix_x4(lane % 16, "b", trans=trans)
-        last = cols - 1
-        source = _address(ctx, op.b, _b_index(op, r, chunk, col0 + last * MMA_N, k))
-        target = Ref(b, (as_expr(last * B_SLOTS),), B_SLOTS)
-        out.append(Invoke(ldmatrix(2, trans), (target, source), loc=op.loc))
-    return out
+    def __init__(self, ctx: LowerContext, op: Gemm, plan: GemmPlan) -> None:
+        self.ctx, self.op, self.plan = ctx, op, plan
+        self.rows = plan.m // plan.warps_m // plan.rows
+        self.cols = plan.n // plan.warps_n // MMA_N
+        self.lane, warp = ctx.tid % WARP, ctx.tid // WARP
+        self.row0 = warp % plan.warps_m * (self.rows * plan.rows)
+        self.col0 = warp // plan.warps_m % plan.warps_n * (self.cols * MMA_N)
 
+    def first_register(self, region: Region, count: int) -> Expr:
+        """Where the registers of a fragment's matrix begin: each matrix takes `count`."""
+        return matrix_number(region) * count
 
-def _b_index(op: Gemm, r: Expr, chunk: Expr, col: Expr, k: Expr) -> tuple[Expr, Expr]:
-    return (col + r, k + chunk * 8) if op.transpose_b else (k + r, col + chunk * 8)
+    def operand_a(self, i: Expr, kk: Expr) -> tuple[list[Stmt], Ref]:
+        """A: `rows` blocks."""
+        op, dtype = self.op, self.plan.multiplied[0]
+        atom = mma_a(dtype.bits)
+        slots, steps = atom.num_registers, self.plan.k // self.plan.k_step
+        if op.a.buffer.scope is Scope.FRAGMENT:
+            held = self.first_register(op.a, self.rows * steps * slots) + (i * steps + kk) * slots
+            return self._from_registers(op.a, held, i, self.rows, slots, dtype)
+        temp = self.ctx.temp(f"{op.a.buffer.name}_frag", self.rows * slots, dtype)
+        row, k = self.row0 + i * self.plan.rows, kk * self.plan.k_step
+        if self._by_rows(op.a, dtype, op.transpose_a):
+            r, chunk = ldmatrix_x4(self.lane, "a", trans=op.transpose_a)
+            at = chunk * (ROW_BYTES // dtype.bytes)
+            index = (k + r, row + at) if op.transpose_a else (row + r, k + at)
+            place = (Ref(temp, (i * slots,), slots), self._address(op.a, index))
+            fetch: Stmt = Invoke(ldmatrix(4, op.transpose_a), place, loc=op.loc)
+        else:
+            fetch = self._by_elements(op.a, temp, i * slots, atom, (row, k), op.transpose_a)
+        done = loop(i, self.rows, LoopKind.UNROLL, [fetch], op.loc)
+        return [done], Ref(temp, (i * slots,), slots)
 
+    def operand_b(self, j: Expr, kk: Expr) -> tuple[list[Stmt], Ref]:
+        """B: `cols` blocks."""
+        op, dtype = self.op, self.plan.multiplied[1]
+        atom = mma_b(dtype.bits)
+        slots, steps = atom.num_registers, self.plan.k // self.plan.k_step
+        if op.b.buffer.scope is Scope.FRAGMENT:
+            held = self.first_register(op.b, self.cols * steps * slots)
+            held = held + (j + kk * self.cols) * slots
+            return self._from_registers(op.b, held, j, self.cols, slots, dtype)
+        temp = self.ctx.temp(f"{op.b.buffer.name}_frag", self.cols * slots, dtype)
+        k = kk * self.plan.k_step
+        if self._by_rows(op.b, dtype, not op.transpose_b):
+            fetches = self._matrices_of_b(temp, slots, k)
+        else:
+            col = self.ctx.fresh("j", self.cols)
+            origin = (k, self.col0 + col * MMA_N)
+            fetch = self._by_elements(op.b, temp, col * slots, atom, origin, op.transpose_b)
+            fetches = [loop(col, self.cols, LoopKind.UNROLL, [fetch], op.loc)]
+        return fetches, Ref(temp, (j * slots,), slots)
 
-def _address(ctx: LowerContext, region: Region, index: tuple[Expr, Expr]) -> Ref:
-    return Ref(ctx.placed(region.buffer), region.index(index))
+    def _matrices_of_b(self, b: Buffer, slots: int, k: Expr) -> list[Stmt]:
+        """All of this warp's columns: two n8 blocks per ldmatrix.x4, a last odd one by .x2."""
+        op, cols = self.op, self.cols
+        trans = not op.transpose_b
+        r, chunk = ldmatrix_x4(self.lane, "b", trans=trans)
+        out: list[Stmt] = []
+        if cols // 2:
+            j = self.ctx.fresh("j", cols // 2)
+            source = self._address(op.b, self._b_index(r, chunk, self.col0 + j * (2 * MMA_N), k))
+            target = Ref(b, (j * (2 * slots),), 2 * slots)
+            fetch = Invoke(ldmatrix(4, trans), (target, source), loc=op.loc)
+            out.append(loop(j, cols // 2, LoopKind.UNROLL, [fetch], op.loc))
+        if cols % 2:
+            # Only lanes 0-15 give addresses; the upper half repeats them, so all stay inside.
+            r, chunk = ldmatrix_x4(self.lane % 16, "b", trans=trans)
+            last = cols - 1
+            source = self._address(op.b, self._b_index(r, chunk, self.col0 + last * MMA_N, k))
+            target = Ref(b, (as_expr(last * slots),), slots)
+            out.append(Invoke(ldmatrix(2, trans), (target, source), loc=op.loc))
+        return out
+
+    def _b_index(self, r: Expr, chunk: Expr, col: Expr, k: Expr) -> tuple[Expr, Expr]:
+        at = chunk * (ROW_BYTES // self.plan.multiplied[1].bytes)
+        return (col + r, k + at) if self.op.transpose_b else (k + r, col + at)
+
+    def _address(self, region: Region, index: tuple[Expr, Expr]) -> Ref:
+        return Ref(self.ctx.placed(region.buffer), region.index(index))
+
+    def _by_rows(self, region: Region, dtype: DType, trans: bool) -> bool:
+        """Whether ldmatrix can fetch it: whole rows of 16 bytes, with K along them unless the
+        elements have 16 bits, and nothing to convert."""
+        size = dtype.bytes
+        if region.dtype != dtype or not self.ctx.target.has(Feature.LDMATRIX):
+            return False
+        if dtype.bits == 64 or (trans and dtype.bits != 16):
+            return False
+        extent = const_int(region.tile_shape[-1]) or 1
+        return self.ctx.vector_width(region, extent, ROW_BYTES // size) * size == ROW_BYTES
+
+    def _by_elements(
+        self, region: Region, temp: Buffer, first: Expr, atom: Fragment,
+        origin: tuple[Expr, Expr], transposed: bool,
+    ) -> Stmt:  # fmt: skip
+        """One block at `origin` (as the instruction indexes it), element by element."""
+        s = self.ctx.fresh("s", atom.num_registers)
+        x, y = (o + e for o, e in zip(origin, atom.element_of(self.lane, s), strict=True))
+        source = Load(self.ctx.placed(region.buffer), region.index((y, x) if transposed else (x, y)))
+        put = Store(temp, (first + s,), cast(source, temp.dtype), loc=self.op.loc)
+        return loop(s, atom.num_registers, LoopKind.LANES, [put], self.op.loc)
+
+    def _from_registers(
+        self, region: Region, first: Expr, block: Expr, blocks: int, slots: int, dtype: DType
+    ) -> tuple[list[Stmt], Ref]:
+        """Fragments that threads hold already, converted where the instruction wants it."""
+        held = self.ctx.placed(region.buffer)
+        if region.dtype == dtype:
+            return [], Ref(held, (first,), slots)
+        temp = self.ctx.temp(f"{region.buffer.name}_{dtype.name}", blocks * slots, dtype)
+        s = self.ctx.fresh("s", slots)
+        value = cast(Load(held, (first + s,)), dtype)
+        loc: Loc | None = self.op.loc
+        put = Store(temp, (block * slots + s,), value, loc=loc)
+        convert = loop(s, slots, LoopKind.LANES, [put], loc)
+        done = loop(block, blocks, LoopKind.UNROLL, [convert], loc)  # type: ignore[arg-type]
+        return [done], Ref(temp, (block * slots,), slots)

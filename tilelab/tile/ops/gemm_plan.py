@@ -1,21 +1,34 @@
-"""Choosing how a gemm tile is shared: instruction, grid of warps, copies of idle warps."""
+"""Choosing how a gemm tile is shared: instruction, grid of warps, copies of idle warps.
+
+INSTRUCTIONS is the whole knowledge of which chip multiplies what; the first row that a tile fits
+is taken, and what fits none is multiplied by ordinary instructions.
+"""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from tilelab.dtypes import DType
-from tilelab.errors import Loc, TileValueError
+from tilelab.dtypes import DTYPES, DType
+from tilelab.errors import TileValueError
 from tilelab.layout import Fragment
-from tilelab.layout.atoms import mma_accumulator, mma_operand_b, wgmma_block_accumulator
+from tilelab.layout.atoms import (
+    mma_accumulator,
+    mma_operand_a,
+    mma_operand_b,
+    wgmma_block_a,
+    wgmma_block_accumulator,
+)
+from tilelab.target import Feature
+from tilelab.thread.intrinsics.tensor_core import OPERANDS, accumulator_type, operand_type
+from tilelab.thread.intrinsics.wgmma import MAX_COLS, wgmma_width
 
 WARP, WARPGROUP = 32, 128
-MMA_M, MMA_N, MMA_K = 16, 8, 16  # mma.m16n8k16 for 16-bit operands
-PTX_TYPES = {"float16": "f16", "bfloat16": "bf16"}
-WGMMA_M, WGMMA_MAX_N = 64, 256  # wgmma.m64nNk16
+MMA_N = 8  # columns of every mma instruction
+Kind = Literal["wgmma", "mma", "simt"]
 
 
 class GemmWarpPolicy(enum.IntEnum):
@@ -46,93 +59,235 @@ class GemmWarpPolicy(enum.IntEnum):
 
 
 @dataclass(frozen=True)
+class Instruction:
+    """A row of INSTRUCTIONS: what the program's operands may be, and what multiplies them.
+
+    A and B have any two of the types `operands`, C one of `sums`; `rows` are those of one
+    instruction. `reads_as`: operands of another type are converted to this one, exactly, in
+    registers. How deep one instruction reaches along K follows from the operand's bits.
+    """
+
+    kind: Kind
+    operands: tuple[str, ...]
+    sums: tuple[str, ...]
+    rows: int
+    needs: Feature
+    reads_as: str = ""
+
+    def multiplies(self, a: DType, b: DType, c: DType) -> bool:
+        """Whether the row is about these element types."""
+        return a.name in self.operands and b.name in self.operands and c.name in self.sums
+
+    def operand(self, dtype: DType) -> DType:
+        """The type that a program's operand has in the instruction."""
+        return DTYPES[self.reads_as] if self.reads_as else dtype
+
+    def k(self, dtype: DType) -> int:
+        """Steps along K of one instruction."""
+        return OPERANDS[operand_type(self.operand(dtype))].k
+
+
+_FP8 = ("float8_e4m3fn", "float8_e5m2")
+_INT8 = ("int8", "uint8")
+INSTRUCTIONS = (
+    Instruction("wgmma", ("float16",), ("float32", "float16"), 64, Feature.WGMMA),
+    Instruction("wgmma", ("bfloat16",), ("float32",), 64, Feature.WGMMA),
+    Instruction("wgmma", ("float32",), ("float32",), 64, Feature.WGMMA),  # as tf32
+    Instruction("wgmma", _FP8, ("float32", "float16"), 64, Feature.WGMMA),
+    Instruction("wgmma", _INT8, ("int32",), 64, Feature.WGMMA),
+    Instruction("mma", ("float16",), ("float32", "float16"), 16, Feature.MMA_SYNC),
+    Instruction("mma", ("bfloat16",), ("float32",), 16, Feature.BF16),
+    Instruction("mma", ("float32",), ("float32",), 16, Feature.TF32_MMA),  # as tf32
+    Instruction("mma", _FP8, ("float32",), 16, Feature.FP8_MMA),
+    Instruction("mma", _INT8, ("int32",), 16, Feature.INT8_MMA),
+    Instruction("mma", ("float64",), ("float64",), 8, Feature.F64_MMA),
+    # Every 8-bit float is a float16 too.
+    Instruction("mma", ("float16", *_FP8), ("float32", "float16"), 16, Feature.MMA_SYNC, "float16"),
+)
+"""What tensor cores multiply, the preferred first."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """An operand: `k_major` says that K is the contiguous axis of it; `no_descriptor` why no wgmma
+    descriptor can name it (empty: one can); `panel` is the width of its swizzle panels."""
+
+    dtype: DType
+    in_registers: bool
+    k_major: bool
+    no_descriptor: str = ""
+    panel: int = 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a gemm asks for. `scattered` says why a fragment is no whole matrix (empty: all are):
+    instructions that fix a fragment's layout cannot serve a part of one."""
+
+    m: int
+    n: int
+    k: int
+    threads: int
+    policy: GemmWarpPolicy
+    a: Side
+    b: Side
+    c: DType
+    scattered: str = ""
+
+
+@dataclass(frozen=True)
 class GemmPlan:
     """`warps_m` x `warps_n` warps (mma) or warpgroups (wgmma) share the tile; `copies` sets of
-    them compute the same (threads that a small tile cannot use). `k` counts one whole tile."""
+    them compute the same (threads that a small tile cannot use). `k` counts one whole tile.
+    `row` is None for ordinary instructions. `passed_over`: why better rows were not taken."""
 
-    kind: Literal["wgmma", "mma"]
+    kind: Kind
     m: int
     n: int
     k: int
     warps_m: int
     warps_n: int
     copies: int
-    dtype: DType
+    a: DType
+    b: DType
+    c: DType
+    row: Instruction | None
     why: str
+    passed_over: tuple[str, ...] = ()
 
     @property
-    def ptx_type(self) -> str:
-        """The operand type as PTX spells it."""
-        return PTX_TYPES[self.dtype.name]
+    def rows(self) -> int:
+        """Rows of one instruction."""
+        assert self.row is not None
+        return self.row.rows
+
+    @property
+    def k_step(self) -> int:
+        """Steps along K of one instruction."""
+        assert self.row is not None
+        return self.row.k(self.a)
+
+    @property
+    def multiplied(self) -> tuple[DType, DType]:
+        """The types of A and B in the instruction."""
+        assert self.row is not None
+        return self.row.operand(self.a), self.row.operand(self.b)
+
+    @property
+    def types(self) -> tuple[str, str, str]:
+        """The types of A, B and C as PTX spells them."""
+        a, b = self.multiplied
+        return operand_type(a), operand_type(b), accumulator_type(self.c)
 
     @property
     def instruction(self) -> str:
+        """What multiplies, for pictures and notes."""
+        if self.kind == "simt":
+            return "SIMT"
         if self.kind == "wgmma":
-            return f"wgmma.m64n{self.n // self.warps_n}k16"
-        return "mma.m16n8k16"
+            return f"wgmma.m64n{self.n // self.warps_n}k{self.k_step}"
+        return f"mma.m{self.rows}n{MMA_N}k{self.k_step}"
+
+    @property
+    def remark(self) -> str:
+        """What a reader may not expect of this choice; empty when it is the plain one."""
+        parts = list(self.passed_over)
+        if self.row is not None and self.multiplied != (self.a, self.b):
+            parts.append(f"operands are converted to {self.row.reads_as} in registers")
+        if not parts:
+            return ""
+        return f"{self.instruction}: " + "; ".join(parts)
 
     def operands_in_registers(
         self, transpose_a: bool, transpose_b: bool
     ) -> tuple[Fragment, Fragment]:
         """Layouts of A and B when they are fragments, as the program indexes them.
 
-        A is laid out as an accumulator of M x K would be (so what one gemm made, the next one
-        can take); warps that share rows hold copies of A, warps that share columns of B.
+        16-bit A is laid out as an accumulator of M x K would be (so what one gemm made, the next
+        one can take); warps that share rows hold copies of A, warps that share columns of B.
         """
-        if self.kind == "wgmma":
-            a = wgmma_block_accumulator(self.m, self.k, self.warps_m, 1)
-        else:
-            a = mma_accumulator(self.m, self.k, self.warps_m, 1)
+        bits = self.multiplied[0].bits
+        build = wgmma_block_a if self.kind == "wgmma" else mma_operand_a
+        a = build(self.m, self.k, self.warps_m, 1, element_bits=bits).normalized()
         a = a.replicate(self.warps_n * self.copies) if self.warps_n * self.copies > 1 else a
-        b = mma_operand_b(self.k, self.n, self.warps_m, self.warps_n)
-        b = b.replicate(self.copies) if self.copies > 1 else b
+        b = a
+        if self.kind == "mma":
+            b = mma_operand_b(self.k, self.n, self.warps_m, self.warps_n, element_bits=bits)
+            b = b.replicate(self.copies) if self.copies > 1 else b
         return a.transpose() if transpose_a else a, b.transpose() if transpose_b else b
 
     def accumulator(self) -> Fragment:
         """Layout of C over the block's threads."""
-        build = wgmma_block_accumulator if self.kind == "wgmma" else mma_accumulator
-        layout = build(self.m, self.n, self.warps_m, self.warps_n)
+        if self.kind == "wgmma":
+            layout = wgmma_block_accumulator(self.m, self.n, self.warps_m, self.warps_n)
+        else:
+            bits = self.multiplied[0].bits
+            layout = mma_accumulator(
+                self.m, self.n, self.warps_m, self.warps_n, operand_bits=bits
+            )
         return layout.replicate(self.copies) if self.copies > 1 else layout
 
 
 @lru_cache(maxsize=512)
-def plan_gemm(
-    extents: tuple[int, int, int],
-    threads: int,
-    policy: GemmWarpPolicy,
-    dtype: DType,
-    use_wgmma: bool,
-    loc: Loc | None,
-    label: str,
-) -> GemmPlan:
-    """The plan for an M x N x K tile on `threads` threads.
+def plan_gemm(asked: Request, features: frozenset[Feature]) -> GemmPlan:
+    """The plan for a tile: the first row of INSTRUCTIONS that it fits, else ordinary code."""
+    types = (asked.a.dtype, asked.b.dtype, asked.c)
+    passed_over: list[str] = []
+    fitting = [r for r in INSTRUCTIONS if r.multiplies(*types)]
+    for row in fitting:
+        if row.needs not in features:
+            continue
+        problem = _problem(row, asked)
+        units, size = ("warpgroup", WARPGROUP) if row.kind == "wgmma" else ("warp", WARP)
+        grid = None if problem else _grid(asked, asked.threads // size, row)
+        if grid is not None:
+            why = _why(grid, units, asked.policy)
+            sizes = (asked.m, asked.n, asked.k)
+            return GemmPlan(row.kind, *sizes, *grid, *types, row, why, tuple(passed_over))
+        problem = problem or f"no grid of {units}s divides {asked.m}x{asked.n}"
+        passed_over.append(f"no {row.kind} because {problem}")
+    if not fitting:
+        passed_over.append("no tensor core multiplies {} by {} into {}".format(*types))
+    why = "each thread sums the products of its own elements"
+    return GemmPlan("simt", asked.m, asked.n, asked.k, 1, 1, 1, *types, None, why,
+                    tuple(dict.fromkeys(passed_over)))  # fmt: skip
 
-    Raises TileValueError (TL1515) when the tile is smaller than an instruction or the block has
-    no whole number of warps.
-    """
-    m, n, k = extents
-    if use_wgmma and threads % WARPGROUP == 0 and m % WGMMA_M == 0 and k % 16 == 0:
-        grid = _grid(m, n, threads // WARPGROUP, (WGMMA_M, MMA_N), policy, WGMMA_MAX_N)
-        if grid is not None and grid[2] == 1:
-            return GemmPlan("wgmma", m, n, k, *grid, dtype, _why(grid, "warpgroup", policy))
-    if threads % WARP:
-        raise TileValueError(
-            f"{label}: {threads} threads are no whole number of warps",
-            code="TL1515",
-            loc=loc,
-            hint="use a multiple of 32 threads",
+
+def _problem(row: Instruction, asked: Request) -> str:
+    """Why an instruction cannot multiply the tile; empty when it can."""
+    return next((p for p in _PROBLEMS[row.kind](row, asked) if p), "")
+
+
+def _common_problems(row: Instruction, asked: Request) -> Iterator[str]:
+    k = row.k(asked.a.dtype)
+    size = WARPGROUP if row.kind == "wgmma" else WARP
+    yield asked.scattered
+    if asked.threads % size:
+        yield f"{asked.threads} threads are no multiple of {size}"
+    if asked.m % row.rows or asked.n % MMA_N or asked.k % k:
+        yield (
+            f"a {asked.m}x{asked.n}x{asked.k} tile (M x N x K) is not made of "
+            f"{row.rows}x{MMA_N}x{k} blocks"
         )
-    if m % MMA_M or n % MMA_N or k % MMA_K:
-        raise TileValueError(
-            f"{label}: a {m}x{n}x{k} tile (M x N x K) is not made of 16x8x16 blocks, the shape of "
-            "the tensor-core instruction",
-            code="TL1515",
-            loc=loc,
-            hint="make M and K multiples of 16 and N a multiple of 8",
-        )
-    grid = _grid(m, n, threads // WARP, (MMA_M, MMA_N), policy, n)
-    assert grid is not None  # one warp can always take the whole tile
-    return GemmPlan("mma", m, n, k, *grid, dtype, _why(grid, "warp", policy))
+
+
+def _wgmma_problems(row: Instruction, asked: Request) -> Iterator[str]:
+    yield from _common_problems(row, asked)
+    if asked.b.in_registers:
+        yield "it takes B from shared memory only"
+    if asked.a.in_registers and not asked.a.k_major:
+        yield "it does not transpose A in registers"
+    for side, name in ((asked.a, "A"), (asked.b, "B")):
+        if side.in_registers:
+            continue
+        yield side.no_descriptor
+        if not side.k_major and not OPERANDS[operand_type(side.dtype)].transposes:
+            yield f"it transposes 16-bit operands only, and K is not the last axis of {name}"
+
+
+_PROBLEMS: dict[str, Callable[[Instruction, Request], Iterator[str]]] = {
+    "wgmma": _wgmma_problems, "mma": _common_problems,
+}  # fmt: skip
 
 
 def _why(grid: tuple[int, int, int], unit: str, policy: GemmWarpPolicy) -> str:
@@ -143,20 +298,30 @@ def _why(grid: tuple[int, int, int], unit: str, policy: GemmWarpPolicy) -> str:
     return text + (f", {copies} copies of a small tile" if copies > 1 else "")
 
 
-def _grid(
-    m: int, n: int, units: int, atom: tuple[int, int], policy: GemmWarpPolicy, max_n: int
-) -> tuple[int, int, int] | None:
+def _grid(asked: Request, units: int, row: Instruction) -> tuple[int, int, int] | None:
     """(units over rows, over columns, copies): the fewest copies, then what the policy wants."""
+    m, n = asked.m, asked.n
     best: tuple[tuple[float, ...], tuple[int, int, int]] | None = None
     for used in _divisors(units):
         for rows in _divisors(used):
             cols = used // rows
-            if m % (atom[0] * rows) or n % (atom[1] * cols) or n // cols > max_n:
+            if m % (row.rows * rows) or n % (MMA_N * cols):
                 continue
-            cost = (units // used, *_preference(m // rows, n // cols, rows, cols, policy))
+            if row.kind == "wgmma" and (used < units or not _wgmma_columns(asked, cols)):
+                continue
+            wanted = _preference(m // rows, n // cols, rows, cols, asked.policy)
+            cost = (units // used, *wanted)
             if best is None or cost < best[0]:
                 best = (cost, (rows, cols, units // used))
     return None if best is None else best[1]
+
+
+def _wgmma_columns(asked: Request, cols: int) -> bool:
+    """Whether one wgmma has as many columns as a warpgroup gets, and these begin at a panel of B
+    where N is its contiguous axis."""
+    n = asked.n // cols
+    whole = asked.b.k_major or cols == 1 or n % asked.b.panel == 0
+    return n <= MAX_COLS and wgmma_width(n, accumulator_type(asked.c)) and whole
 
 
 def _preference(
