@@ -15,7 +15,7 @@ import time
 import unittest
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -53,8 +53,7 @@ def set_random_seed(seed: int = 42) -> None:
 
     random.seed(seed)
     np.random.seed(seed)
-    seed_torch: Any = torch.manual_seed  # its stub leaves the type open
-    seed_torch(seed)
+    cast("Any", torch).manual_seed(seed)
 
 
 # ---- skipping --------------------------------------------------------------------------------

@@ -136,13 +136,9 @@ class AutoTuneImpl:
             return found
         kernel = make(found.config)
         kernel.update_tuner_result(found.latency, found.config, found.ref_latency)
-        return AutotuneResult(
-            found.config, found.latency, found.ref_latency, kernel, found.trials
-        )
+        return AutotuneResult(found.config, found.latency, found.ref_latency, kernel, found.trials)
 
-    def _tensors(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, ...] | None:
+    def _tensors(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
         """The tensors of an eager call, to tune on; None when it has none."""
         values = (*args, *kwargs.values())
         if not any(hasattr(v, "data_ptr") for v in values):
