@@ -49,7 +49,20 @@ def test_mma_m16n8k32_and_k8() -> None:
     assert slots(atoms.mma_a(8)) == a8 and slots(atoms.mma_b(8)) == b8
     assert slots(atoms.mma_a(32)) == a32 and slots(atoms.mma_b(32)) == b32
     with pytest.raises(TileValueError):
-        atoms.mma_a(64)
+        atoms.mma_a(128)
+
+
+def test_mma_m8n8k4_of_float64() -> None:
+    # Manual, "Matrix Fragments for mma.m8n8k4 with .f64".
+    a, b, c = {}, {}, {}
+    for lane in WARP:
+        group, tid = lane >> 2, lane % 4
+        a[lane, 0], b[lane, 0] = (group, tid), (tid, group)
+        for i in range(2):
+            c[lane, i] = (group, tid * 2 + i)
+    assert slots(atoms.mma_a(64)) == a and slots(atoms.mma_b(64)) == b
+    assert slots(atoms.mma_c(64)) == c
+    assert atoms.mma_accumulator(24, 16, 3, 1, operand_bits=64).num_registers == 4
 
 
 @pytest.mark.parametrize("n", [8, 64, 176, 256])
@@ -139,7 +152,7 @@ def test_mma_blocks(grid: tuple[int, int], m_fastest: bool) -> None:
                 want = (im * rows + 16 * m16 + low[0], jn * cols + 8 * n8 + low[1])
                 assert acc.element_of(t, r) == want
             for r in range(a.num_registers):
-                (k, m16), i = divmod(r // 8, rows // 16), r % 8
+                (m16, k), i = divmod(r // 8, 2), r % 8
                 low = atoms.mma_a().element_of(lane, i)
                 assert a.element_of(t, r) == (im * rows + 16 * m16 + low[0], 16 * k + low[1])
             for r in range(b.num_registers):

@@ -29,7 +29,6 @@ OTHERS = (
 )  # fmt: skip
 """(A, B, C) that no instruction multiplies."""
 
-EXACT = {"float32": 2.0**-10, "float64": 2.0**-52}
 FINE = {"float32": 2.0**-22, "float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-50}
 
 
@@ -132,3 +131,115 @@ def instruction(kernel: Any) -> str:
     text = kernel.get_kernel_source()
     return next((name for key, name in (("tl::wgmma", "wgmma"), ("tl::mma_sync", "mma"))
                  if key in text), "SIMT")  # fmt: skip
+
+
+def check_matrices(target: Any, device: str, types: tuple[str, str, str]) -> None:
+    """Matrices of larger shared buffers and fragments, and a part of the K axis."""
+    dtype, acc = types[0], types[2]
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((3, 64, 128), dtype), B: T.Tensor((2, 64, 128), dtype),
+        C: T.Tensor((64, 64), acc), D: T.Tensor((2, 64, 64), acc),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128) as _:
+            a, b = T.alloc_shared((3, 64, 128), dtype), T.alloc_shared((2, 64, 128), dtype)
+            c, d = T.alloc_fragment((64, 64), acc), T.alloc_fragment((2, 64, 64), acc)
+            T.copy(A, a)
+            T.copy(B, b)
+            T.clear(c)
+            T.clear(d)
+            for i in range(3):
+                T.gemm(a[i, :, :], b[i % 2, :, :], c, transpose_B=True)
+            T.gemm(a[1, :, 64:128], b[0, :, 64:128], c, transpose_B=True)
+            for i in T.unroll(2):
+                T.gemm(a[i, :, :], b[i, :, :], d[i, :, :], transpose_B=True)
+            T.copy(c, C)
+            T.copy(d, D)
+
+    torch.manual_seed(0)
+    a, b = (torch.randint(-3, 4, s, device=device).to(getattr(torch, dtype))
+            for s in ((3, 64, 128), (2, 64, 128)))  # fmt: skip
+    c, d = tilelab.compile(main, out_idx=[2, 3], target=target)(a, b)
+    a, b = a.cpu().double(), b.cpu().double()
+    want = sum(a[i] @ b[i % 2].T for i in range(3)) + a[1, :, 64:] @ b[0, :, 64:].T
+    assert torch.equal(c.cpu().double(), want)
+    assert torch.equal(d.cpu().double(), a[:2] @ b.transpose(1, 2))
+
+
+def _pair(device: str, *shapes: tuple[int, int]) -> tuple[Any, ...]:
+    """Small whole numbers: every sum is exact."""
+    torch.manual_seed(1)
+    return tuple(torch.randint(-3, 4, s, device=device).half() for s in shapes)
+
+
+def check_parts(target: Any, device: str) -> None:
+    """A part of a fragment as C, and one as A."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"),
+             C: T.Tensor((128, 64), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=128) as _:
+            a, b = T.alloc_fragment((64, 64), "float16"), T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((128, 64), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.clear(c)
+            T.gemm(a, b, c[32:96, :])
+            T.gemm(a[16:48, 8:24], b[40:56, :], c[96:128, :])
+            T.copy(c, C)
+
+    a, b = _pair(device, (64, 64), (64, 64))
+    got = tilelab.compile(main, out_idx=[2], target=target)(a, b)
+    want = torch.zeros(128, 64, device=device)
+    want[32:96] = a.float() @ b.float()
+    want[96:] = a[16:48, 8:24].float() @ b[40:56].float()
+    assert torch.equal(got, want)
+
+
+def check_condition(target: Any, device: str, wait: int, waits: bool = True) -> None:
+    """clear_accum under a condition; the program waits itself when `wait` is -1."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"),
+             C: T.Tensor((64, 64), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=128) as _:
+            a, b = T.alloc_shared((64, 64), "float16"), T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.fill(c, 100)
+            for i in T.serial(3):
+                T.gemm(a, b, c, clear_accum=(i == 1), wg_wait=wait, k_pack=2, annotations={})
+            if waits:
+                T.wait_wgmma(0)
+            T.copy(c, C)
+
+    a, b = _pair(device, (64, 64), (64, 64))
+    got = tilelab.compile(main, out_idx=[2], target=target)(a, b)
+    assert torch.equal(got, 2 * (a.float() @ b.float()))
+
+
+def check_async(target: Any, device: str, only_wgmma: bool) -> None:
+    """A pipelined loop whose products the program waits for."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128, 256), "float16"), B: T.Tensor((256, 128), "float16"),
+             C: T.Tensor((128, 128), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=128) as _:
+            a, b = T.alloc_shared((128, 64), "float16"), T.alloc_shared((64, 128), "float16")
+            c = T.alloc_fragment((128, 128), "float32")
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[0, k * 64], a)
+                T.copy(B[k * 64, 0], b)
+                if only_wgmma:
+                    T.wgmma_gemm(a, b, c)
+                else:
+                    T.gemm(a, b, c, wg_wait=-1)
+                T.warpgroup_wait(0)
+            T.copy(c, C)
+
+    a, b = _pair(device, (128, 256), (256, 128))
+    got = tilelab.compile(main, out_idx=[2], target=target)(a, b)
+    assert torch.equal(got, a.float() @ b.float())

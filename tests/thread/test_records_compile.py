@@ -81,6 +81,18 @@ HOPPER = [
     *((I.wgmma_ss(n, t, a, b), "HGMMA") for n, t, a, b in [
         (8, "f16", False, False), (128, "f16", False, True), (256, "bf16", True, False),
         (176, "bf16", True, True), (64, "f16", False, False)]),
+    *((I.wgmma_ss(n, a, b=b, acc=acc), sass) for n, a, b, acc, sass in [
+        (64, "f16", "f16", "f16", "HGMMA.64x64x16.F16"), (96, "tf32", "tf32", "f32", "TF32"),
+        (176, "e4m3", "e5m2", "f32", "QGMMA.64x176x32.F32.E4M3.E5M2"),
+        (256, "e5m2", "e5m2", "f16", "QGMMA.64x256x32.F16"),
+        (24, "s8", "s8", "s32", "IGMMA.64x24x32.S8.S8"),
+        (256, "u8", "s8", "s32", "IGMMA.64x256x32.U8.S8")]),
+    *((I.wgmma_rs(64, a, b=b, acc=acc), sass) for a, b, acc, sass in [
+        ("tf32", "tf32", "f32", "HGMMA.64x64x8.F32.TF32"), ("e4m3", "e4m3", "f32", "QGMMA"),
+        ("s8", "u8", "s32", "IGMMA.64x64x32.S8.U8"), ("f16", "f16", "f16", "HGMMA.64x64x16.F16")]),
+    *((I.fence_registers(64, acc), "") for acc in ("f16", "s32")),
+    (I.mma_sync("e4m3"), "HMMA"), (I.mma_sync("e5m2", "e4m3"), "HMMA"),
+    (I.mma_sync("f64", acc="f64"), "DMMA"),
     *((I.wgmma_rs(n, t, b), "HGMMA") for n, t, b in [
         (8, "f16", False), (128, "bf16", True), (256, "f16", True)]),
 ]  # fmt: skip
@@ -92,6 +104,10 @@ AMPERE = [
     (I.CP_ASYNC_COMMIT, "LDGDEPBAR"), (I.cp_async_wait(2), "DEPBAR"),
     *((I.ldmatrix(n, t), "LDSM") for n in (1, 2, 4) for t in (False, True)),
     (I.mma_sync("f16"), "HMMA.16816.F32"), (I.mma_sync("bf16"), "HMMA.16816.F32.BF16"),
+    (I.mma_sync("f16", acc="f16"), "HMMA.16816.F16"), (I.mma_sync("tf32"), "HMMA.1688.F32.TF32"),
+    (I.mma_sync("s8", acc="s32"), "IMMA.16832.S8.S8"),
+    (I.mma_sync("u8", "s8", acc="s32"), "IMMA.16832.U8.S8"),
+    (I.mma_sync("f64", acc="f64"), "DMMA.884"),
     (I.SHFL_XOR, "SHFL.BFLY"), (I.SHFL_UP, "SHFL.UP"), (I.SHFL_DOWN, "SHFL.DOWN"),
     (I.SHFL_INDEX, "SHFL.IDX"), (I.QUAD_TRANSPOSE, "SHFL.BFLY"),
 ]  # fmt: skip

@@ -65,6 +65,11 @@ class Buffer(Node):
         return len(self.shape)
 
     @property
+    def data(self) -> Buffer:
+        """Where its elements begin: the buffer itself, which stands for its address in calls."""
+        return self
+
+    @property
     def static_shape(self) -> tuple[int, ...]:
         """The shape as ints; only for on-chip buffers and static tensors."""
         sizes = tuple(const_int(s) for s in self.shape)

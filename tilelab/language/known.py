@@ -29,19 +29,19 @@ _TEXT = {
         buffer buffer_decl make_tensor_from_addr
     """,
     "data movement": """
-        copy clear fill tma_copy access_ptr ptx_cp_async im2col cp_async_barrier_noinc
+        copy clear fill tma_copy access_ptr ptx_cp_async cp_async_barrier_noinc
         ptx_wait_group ptx_commit_group index_to_coordinates async_copy tvm_access_ptr address_of
         tma_load tma_store_wait copy_cluster create_tma_descriptor ldg128 ldg256 ldg64 transpose
-        __ldg c2d_im2col ldg32 lds128 lds32 lds64 stg128 stg256 stg32 stg64 sts128 sts32 sts64
+        __ldg ldg32 lds128 lds32 lds64 stg128 stg256 stg32 stg64 sts128 sts32 sts64
         tma_gather4 tma_gather4_bytes tma_scatter4 tma_store_arrive ptx_cp_async_barrier
         ptx_cp_async_bulk tma_load_2sm
     """,
     "matrix products": """
-        gemm GemmWarpPolicy wgmma_gemm wait_wgmma dp4a gemm_sp mma_gemm_blockscaled
+        gemm GemmWarpPolicy dp4a gemm_sp mma_gemm_blockscaled
         initialize_wgmma_descriptor ptx_wgmma_ss warpgroup_arrive warpgroup_commit_batch
-        warpgroup_fence_operand warpgroup_wait increase_descriptor_offset mma_fill mma_store
+        warpgroup_fence_operand increase_descriptor_offset mma_fill mma_store
         ptx_ldmatrix ptx_mma ptx_mma_block_scale ptx_mma_sm70 ptx_mma_sp ptx_wgmma_rs
-        ptx_wgmma_sp_rs ptx_wgmma_sp_ss tcgen05_gemm_sp wgmma_gemm_sp wgmma_mma
+        ptx_wgmma_sp_rs ptx_wgmma_sp_ss tcgen05_gemm_sp wgmma_gemm_sp
     """,
     "reductions and scans": """
         reduce_sum reduce_max reduce_absmax comm_reducer tvm_thread_allreduce cumsum

@@ -15,6 +15,7 @@ from tilelab.frontend import (
     session,
 )
 from tilelab.ir import Buffer, Scope
+from tilelab.language.views import view
 
 Ref = REF
 DEFAULT_DTYPE = "float32"
@@ -25,11 +26,15 @@ class TensorProxy:
 
     declares_tensor = True
 
-    def __call__(self, shape: Any = None, dtype: Any = DEFAULT_DTYPE, **unused: Any) -> TensorType:
-        """A row-major tensor type."""
-        _no_extras("T.Tensor", unused, ("data", "scope"))
+    def __call__(
+        self, shape: Any = None, dtype: Any = DEFAULT_DTYPE, data: Any = None, **unused: Any
+    ) -> Any:
+        """A row-major tensor type; with `data=A.data`, A's elements under another shape."""
+        _no_extras("T.Tensor", unused, ("scope",))
         if shape is None:
             raise _no_shape("T.Tensor")
+        if data is not None:
+            return view(data, shape, dtype)
         return TensorType(as_dims(shape, "a tensor"), plain_dtype(dtype))
 
     def __getitem__(self, key: Any) -> TensorType:

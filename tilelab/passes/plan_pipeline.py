@@ -110,6 +110,8 @@ class Candidate:
                 continue
             if touch.is_write:
                 return f"{tile.name} has another writer"
+            if isinstance(touch.stmt, Gemm) and not touch.stmt.waits:
+                return f"the program itself waits for the gemm that reads {tile.name}"
             where = self._position(touch.stmt)
             if where is None:
                 return f"{tile.name} is also read outside of the loop"

@@ -267,7 +267,6 @@ class TensorCore:
                 old = np.where(keep, old, old.dtype.type(0))
         registers.store(buffer, numbers, accumulated(old, dealt, buffer.dtype.numpy), frame)
 
-
     def _check_written(self, product: Product, numbers: Array) -> None:
         """Report an accumulator that a product adds to before anything was written there."""
         group, (buffer, first) = self.group, product.d

@@ -31,6 +31,7 @@ class Shared:
     aligned: dict[int, Alignment] = field(default_factory=dict[int, Alignment])
     placed: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
     scratch: list[Buffer] = field(default_factory=list[Buffer])
+    unwaited: list[Stmt] = field(default_factory=list[Stmt])  # fences of running accumulators
 
 
 @dataclass

@@ -158,7 +158,21 @@ def move(
     source, target = (ref(ctx, r, spread, walk.index, register) for r in (src, dst))
     load_ok = guard_of(ctx, src, walk.index)
     store_ok = both(walk.inside, guard_of(ctx, dst, walk.index))
-    if width == 1:
+    return move_chunks(ctx, walk, source, target, load_ok, store_ok, loc)
+
+
+def move_chunks(
+    ctx: LowerContext,
+    walk: Walk,
+    source: Ref,
+    target: Ref,
+    load_ok: Expr | None,
+    store_ok: Expr | None,
+    loc: Loc | None,
+) -> list[Stmt]:
+    """Copy `walk.width` elements from `source` to `target` for every chunk, converted: zeros where
+    `load_ok` does not hold, nothing where `store_ok` does not."""
+    if walk.width == 1:
         body = [guarded(store_ok, [_element(source, target, load_ok, loc)], loc)]
         return [walk.over(LoopKind.LANES, body, loc)]
     return _vector_move(ctx, walk, source, target, load_ok, store_ok, loc)

@@ -154,16 +154,16 @@ def _mma_text(shape: str, a: str, b: str, acc: str) -> str:
     left, right, sums = OPERANDS[a], OPERANDS[b], ACCUMULATORS[acc]
     outs = sums.outputs(_slots(left.bits)[2])
     if left.bits == 64:
-        casts, counts, constraint = "  const double *x = a, *y = b;", (1, 1), "d"
+        casts, counts, constraint = "const double *x = a, *y = b;", (1, 1), "d"
     else:
-        casts, counts, constraint = "  const u32 *x = (const u32*)a, *y = (const u32*)b;", (4, 2), "r"
+        casts, counts, constraint = "const u32 *x = (const u32*)a, *y = (const u32*)b;", (4, 2), "r"
     ins = [f'"{constraint}"({name}[{i}])' for name, n in zip("xy", counts, strict=True)
            for i in range(n)]  # fmt: skip
     d = _regs(len(outs))
     x, y = _regs(counts[0], len(outs)), _regs(counts[1], len(outs) + counts[0])
     return f"""
 {INLINE} void mma_sync({sums.cuda}* d, const {left.cuda}* a, const {right.cuda}* b) {{
-{sums.packing}{casts}
+{sums.packing}  {casts}
   asm volatile("mma.sync.aligned.{shape}.row.col.{acc}.{a}.{b}.{acc} "
                "{{{d}}}, {{{x}}}, {{{y}}}, {{{d}}};"
                : {", ".join(outs)}

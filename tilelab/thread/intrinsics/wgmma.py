@@ -135,9 +135,14 @@ class Kind:
         return a if a == b else f"{a}, {b}"
 
     @property
+    def sums(self) -> str:
+        """The accumulator type in CUDA."""
+        return ACCUMULATORS[self.acc].cuda
+
+    @property
     def template(self) -> tuple[str, bool]:
         """Which primary template a helper specialises: by accumulator, and two types or one."""
-        return ACCUMULATORS[self.acc].cuda, self.a != self.b
+        return self.sums, self.a != self.b
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -166,7 +171,8 @@ def _instruction(kind: Kind, operands: str, flags: str, inputs: str) -> str:
     count, flag = len(bound), inputs.count('"(') - 1  # the accumulate flag is the last input
     outs = _wrap(bound, "      ")
     shape, types = f"m64n{kind.n}k{kind.k}", f"{kind.acc}.{kind.a}.{kind.b}"
-    return f"""{ACCUMULATORS[kind.acc].packing}  asm volatile("{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{count + flag}, 0;\\n"
+    packing, place = ACCUMULATORS[kind.acc].packing, count + flag
+    return f"""{packing}  asm volatile("{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{place}, 0;\\n"
       "wgmma.mma_async.sync.aligned.{shape}.{types} {{"
 {_quoted([f"%{i}" for i in range(count)], "      ")}
       "}}, {operands}, p{flags};\\n}}\\n"
@@ -210,7 +216,8 @@ def wgmma_ss(
     inputs = '"l"(a), "l"(b), "r"(accumulate)'
     flags = kind.flags(trans_a, trans_b)
     text = f"""
-template <> {INLINE} void wgmma_ss<{arguments}>(u64 a, u64 b, {kind.template[0]}* d, int accumulate) {{
+template <> {INLINE} void wgmma_ss<{arguments}>(u64 a, u64 b, {kind.sums}* d,
+                                                int accumulate) {{
 {_instruction(kind, f"%{count}, %{count + 1}", flags, inputs)}
 }}"""
 
@@ -229,9 +236,7 @@ template <> {INLINE} void wgmma_ss<{arguments}>(u64 a, u64 b, {kind.template[0]}
 
 
 @cache
-def wgmma_rs(
-    n: int, a: str, trans_b: bool = False, *, b: str = "", acc: str = "f32"
-) -> Intrinsic:
+def wgmma_rs(n: int, a: str, trans_b: bool = False, *, b: str = "", acc: str = "f32") -> Intrinsic:
     """D (+)= A * B with A in registers: 16 bytes a thread, as `atoms.wgmma_a_registers`."""
     kind = Kind(n, a, b or a, acc)
     assert OPERANDS[a].transposes or not trans_b, f"wgmma does not transpose {a}"
@@ -240,8 +245,8 @@ def wgmma_rs(
     regs = ", ".join(f"%{count + i}" for i in range(4))
     inputs = ", ".join(f'"r"(x[{i}])' for i in range(4)) + ', "l"(b), "r"(accumulate)'
     text = f"""
-template <> {INLINE} void wgmma_rs<{arguments}>(const {OPERANDS[a].cuda}* a, u64 b, {kind.template[0]}* d,
-                                                int accumulate) {{
+template <> {INLINE} void wgmma_rs<{arguments}>(const {OPERANDS[a].cuda}* a, u64 b,
+                                                {kind.sums}* d, int accumulate) {{
   const u32* x = (const u32*)a;
 {_instruction(kind, f"{{{regs}}}, %{count + 4}", kind.flags(trans_b), inputs)}
 }}"""

@@ -9,6 +9,7 @@ from tilelab.tile.ops.atomic import AtomicTile
 from tilelab.tile.ops.copy import Copy, copy
 from tilelab.tile.ops.fill import Fill, clear, fill
 from tilelab.tile.ops.gemm import Gemm, GemmWarpPolicy, gemm, wait_wgmma, wgmma_gemm
+from tilelab.tile.ops.im2col import im2col
 from tilelab.tile.ops.reduce import REDUCTIONS, Reduce
 from tilelab.tile.ops.scan import Scan, cummax, cumsum
 from tilelab.tile.ops.transpose import transpose
@@ -16,12 +17,14 @@ from tilelab.tile.ops.transpose import transpose
 LANGUAGE: dict[str, Callable[..., Any] | type] = {
     "GemmWarpPolicy": GemmWarpPolicy,
     "async_copy": async_copy,
+    "c2d_im2col": im2col,
     "clear": clear,
     "copy": copy,
     "cummax": cummax,
     "cumsum": cumsum,
     "fill": fill,
     "gemm": gemm,
+    "im2col": im2col,
     "tma_copy": tma_copy,
     "transpose": transpose,
     "wait_wgmma": wait_wgmma,

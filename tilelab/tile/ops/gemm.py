@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tilelab.errors import TileNotSupported, TileValueError
-from tilelab.ir import Expr, Region, Scope, Seq, Stmt, as_bool, as_expr, const_int
+from tilelab.ir import Expr, Region, Scope, Seq, Stmt, as_bool, const_int
 from tilelab.ir.builder import current
 from tilelab.layout import best_swizzle, row_major, swizzled
 from tilelab.target import Feature
@@ -118,6 +118,9 @@ def _reject(given: dict[str, Any]) -> None:
             )
 
 
+_NEVER = as_bool(False)
+
+
 @dataclass(frozen=True, eq=False)
 class Gemm(TileOp):
     """`c += op(a) @ op(b)`. `waits`: the products are done when the op is; `only_wgmma`: another
@@ -131,7 +134,7 @@ class Gemm(TileOp):
     transpose_a: bool = False
     transpose_b: bool = False
     policy: GemmWarpPolicy = GemmWarpPolicy.AUTO
-    clear_accum: Expr = as_bool(False)
+    clear_accum: Expr = _NEVER
     waits: bool = True
     only_wgmma: bool = False
 
@@ -281,9 +284,11 @@ class WaitWgmma(TileOp):
 
 @lowering(WaitWgmma, needs={Feature.WGMMA})
 def _wait(op: WaitWgmma, ctx: LowerContext) -> Iterable[Stmt]:
-    """The instruction of a warpgroup."""
+    """The instruction of a warpgroup, and behind it the accumulators' registers."""
     reason = "the program uses what the gemm computed"
-    yield Seq((Invoke(warpgroup_wait(op.pending), (), reason, loc=op.loc),), loc=op.loc)
+    fences = () if op.pending else tuple(ctx.shared.unwaited)
+    wait = Invoke(warpgroup_wait(op.pending), (), reason, loc=op.loc)
+    yield Seq((wait, *fences), loc=op.loc)
 
 
 @lowering(WaitWgmma)

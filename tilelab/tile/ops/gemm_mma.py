@@ -8,9 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilelab.dtypes import DType
-from tilelab.errors import Loc
-from tilelab.ir import Buffer, Expr, Load, LoopKind, Region, Scope, Stmt, Store, as_expr, cast
-from tilelab.ir.expr import const_int
+from tilelab.ir import (
+    Buffer,
+    Expr,
+    Load,
+    LoopKind,
+    Region,
+    Scope,
+    Stmt,
+    Store,
+    Var,
+    as_expr,
+    cast,
+    const_int,
+)
 from tilelab.layout import Fragment
 from tilelab.layout.atoms import ldmatrix_x4, mma_a, mma_b, mma_c
 from tilelab.target import Feature
@@ -78,7 +89,7 @@ class _WarpTile:
         """Where the registers of a fragment's matrix begin: each matrix takes `count`."""
         return matrix_number(region) * count
 
-    def operand_a(self, i: Expr, kk: Expr) -> tuple[list[Stmt], Ref]:
+    def operand_a(self, i: Var, kk: Expr) -> tuple[list[Stmt], Ref]:
         """A: `rows` blocks."""
         op, dtype = self.op, self.plan.multiplied[0]
         atom = mma_a(dtype.bits)
@@ -99,7 +110,7 @@ class _WarpTile:
         done = loop(i, self.rows, LoopKind.UNROLL, [fetch], op.loc)
         return [done], Ref(temp, (i * slots,), slots)
 
-    def operand_b(self, j: Expr, kk: Expr) -> tuple[list[Stmt], Ref]:
+    def operand_b(self, j: Var, kk: Expr) -> tuple[list[Stmt], Ref]:
         """B: `cols` blocks."""
         op, dtype = self.op, self.plan.multiplied[1]
         atom = mma_b(dtype.bits)
@@ -111,7 +122,7 @@ class _WarpTile:
         temp = self.ctx.temp(f"{op.b.buffer.name}_frag", self.cols * slots, dtype)
         k = kk * self.plan.k_step
         if self._by_rows(op.b, dtype, not op.transpose_b):
-            fetches = self._matrices_of_b(temp, slots, k)
+            fetches: list[Stmt] = self._matrices_of_b(temp, slots, k)
         else:
             col = self.ctx.fresh("j", self.cols)
             origin = (k, self.col0 + col * MMA_N)
@@ -165,12 +176,13 @@ class _WarpTile:
         """One block at `origin` (as the instruction indexes it), element by element."""
         s = self.ctx.fresh("s", atom.num_registers)
         x, y = (o + e for o, e in zip(origin, atom.element_of(self.lane, s), strict=True))
-        source = Load(self.ctx.placed(region.buffer), region.index((y, x) if transposed else (x, y)))
+        index = region.index((y, x) if transposed else (x, y))
+        source = Load(self.ctx.placed(region.buffer), index)
         put = Store(temp, (first + s,), cast(source, temp.dtype), loc=self.op.loc)
         return loop(s, atom.num_registers, LoopKind.LANES, [put], self.op.loc)
 
     def _from_registers(
-        self, region: Region, first: Expr, block: Expr, blocks: int, slots: int, dtype: DType
+        self, region: Region, first: Expr, block: Var, blocks: int, slots: int, dtype: DType
     ) -> tuple[list[Stmt], Ref]:
         """Fragments that threads hold already, converted where the instruction wants it."""
         held = self.ctx.placed(region.buffer)
@@ -179,8 +191,8 @@ class _WarpTile:
         temp = self.ctx.temp(f"{region.buffer.name}_{dtype.name}", blocks * slots, dtype)
         s = self.ctx.fresh("s", slots)
         value = cast(Load(held, (first + s,)), dtype)
-        loc: Loc | None = self.op.loc
+        loc = self.op.loc
         put = Store(temp, (block * slots + s,), value, loc=loc)
         convert = loop(s, slots, LoopKind.LANES, [put], loc)
-        done = loop(block, blocks, LoopKind.UNROLL, [convert], loc)  # type: ignore[arg-type]
+        done = loop(block, blocks, LoopKind.UNROLL, [convert], loc)
         return [done], Ref(temp, (block * slots,), slots)

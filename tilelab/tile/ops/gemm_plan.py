@@ -222,9 +222,7 @@ class GemmPlan:
             layout = wgmma_block_accumulator(self.m, self.n, self.warps_m, self.warps_n)
         else:
             bits = self.multiplied[0].bits
-            layout = mma_accumulator(
-                self.m, self.n, self.warps_m, self.warps_n, operand_bits=bits
-            )
+            layout = mma_accumulator(self.m, self.n, self.warps_m, self.warps_n, operand_bits=bits)
         return layout.replicate(self.copies) if self.copies > 1 else layout
 
 

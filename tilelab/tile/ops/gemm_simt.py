@@ -71,9 +71,7 @@ def _in_memory(ctx: LowerContext, op: Gemm, region: Region, out: list[Stmt]) -> 
     return whole(copy)
 
 
-def _element(
-    ctx: LowerContext, region: Region, index: tuple[Expr, Expr], work: DType
-) -> Expr:
+def _element(ctx: LowerContext, region: Region, index: tuple[Expr, Expr], work: DType) -> Expr:
     return cast(Load(ctx.placed(region.buffer), region.index(index)), work)
 
 
@@ -84,5 +82,3 @@ def clear(ctx: LowerContext, op: Gemm) -> list[Stmt]:
         return Store(held.registers, (held.number,), as_expr(0, op.c.dtype), loc=op.loc)
 
     return each_held(ctx, op.c, zero, op.loc)
-
-

@@ -1,4 +1,4 @@
-"""Lowering of a gemm tile to wgmma: descriptors of both operands, one instruction per 32 bytes of K.
+"""Lowering of a gemm tile to wgmma: descriptors of operands, one instruction per 32 bytes of K.
 
 Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", "Matrix-descriptor format".
 """
@@ -43,7 +43,6 @@ WGMMA_M = 64
 A_BYTES = 16  # of A that a thread holds for one instruction
 
 
-
 def wgmma_tile(ctx: LowerContext, op: Gemm, plan: GemmPlan) -> list[Stmt]:
     """All instructions of one tile: fence, issue, commit, wait until the group is done (unless
     the program waits itself)."""
@@ -66,15 +65,16 @@ def wgmma_tile(ctx: LowerContext, op: Gemm, plan: GemmPlan) -> list[Stmt]:
         loop(slab, slabs, LoopKind.UNROLL, [inner], op.loc),
         Invoke(WARPGROUP_COMMIT, (), loc=op.loc),
     )
-    if op.waits:
+    after = fence(registers, first, total, acc, op.loc)
+    if not op.waits:
+        ctx.shared.unwaited.append(after)
+    else:
         wait = Invoke(warpgroup_wait(0), (), done, loc=op.loc)
-        out = (*out, wait, fence(registers, first, total, acc, op.loc))
+        out = (*out, wait, after)
     return [Seq(out, loc=op.loc)]
 
 
-def _issue(
-    ctx: LowerContext, op: Gemm, plan: GemmPlan, d: Ref, slab: Expr, kk: Expr
-) -> Stmt:
+def _issue(ctx: LowerContext, op: Gemm, plan: GemmPlan, d: Ref, slab: Expr, kk: Expr) -> Stmt:
     """One instruction: slab `slab` of this warpgroup, step `kk` of K."""
     n = plan.n // plan.warps_n
     slabs = plan.m // (WGMMA_M * plan.warps_m)
