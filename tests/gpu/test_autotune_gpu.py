@@ -54,9 +54,7 @@ def test_the_best_config_is_measured_and_right() -> None:
 
 @pytest.mark.parametrize("backend", ["event", "cudagraph"])
 def test_step_by_step_with_early_stop(backend: str) -> None:
-    tuner = AutoTuner.from_kernel(
-        lambda **config: product(1024, 1024, 1024, **config), CONFIGS[:2]
-    )
+    tuner = AutoTuner.from_kernel(lambda **config: product(1024, 1024, 1024, **config), CONFIGS[:2])
     tuner.set_compile_args(out_idx=[-1], target="auto").set_profile_args(backend=backend)
     result = tuner.run(warmup=1, rep=5, early_stop=True, early_stop_factor=1.01)
     assert result.latency is not None and result.config in CONFIGS

@@ -12,6 +12,7 @@ import torch
 
 import tilelab.language as T
 from tests.host.test_surface import code_of
+from tilelab import layout
 from tilelab.carver import MatmulTemplate, template
 from tilelab.carver.arch import CDNA, CUDA, driver
 from tilelab.carver.roller.rasterization import NoRasterization
@@ -60,6 +61,17 @@ def test_questions_to_the_device() -> None:
 def test_what_is_not_suggested_says_so() -> None:
     for absent in (CDNA, template.ConvTemplate, template.GEMVTemplate, iket.mark):
         assert code_of(absent) == "TL1654"
+
+
+def test_layouts_by_name() -> None:
+    assert layout.make_full_bank_swizzled_layout(8, 64, 16) == swizzled((8, 64), 16, 128)
+    assert layout.make_quarter_bank_swizzled_layout(8, 16, 16) == swizzled((8, 16), 16, 32)
+    held = layout.make_gemm_fragment_8x8()
+    flipped = layout.make_gemm_fragment_8x8_transposed()
+    for i, j in np.ndindex(8, 8):
+        assert held.thread_of((i, j)) == flipped.thread_of((j, i)) == i * 4 + j // 2
+        assert held.register_of((i, j)) == flipped.register_of((j, i)) == j % 2
+    assert code_of(layout.make_volta_swizzled_layout) == "TL1654"
 
 
 # ---- analyzer -----------------------------------------------------------------------------------
@@ -121,13 +133,13 @@ def test_what_cannot_be_counted_says_so() -> None:
 
 
 def test_a_map_is_drawn(tmp_path: Path) -> None:
-    layout = T.Layout([4, 8], lambda i, j: (j, i))
-    grid = plot_layout(layout, tmp_path, "transposed", formats="all")
+    swapped = T.Layout([4, 8], lambda i, j: (j, i))
+    grid = plot_layout(swapped, tmp_path, "transposed", formats="all")
     assert grid.labels[1] == "4" and (grid.rows, grid.cols) == (4, 8)
     for suffix in ("svg", "png", "pdf"):
         assert (tmp_path / f"transposed.{suffix}").stat().st_size > 500
     ElementTree.parse(tmp_path / "transposed.svg")
-    places = plot_layout(layout, tmp_path, "out", formats="svg", view="output")
+    places = plot_layout(swapped, tmp_path, "out", formats="svg", view="output")
     assert places.labels[:3] == ("0,0", "1,0", "2,0")
 
 
@@ -142,11 +154,11 @@ def test_fragments_and_swizzles_are_drawn(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_drawn_says_so(tmp_path: Path) -> None:
-    layout = T.Layout([4, 8], lambda i, j: i * 8 + j)
+    rows = T.Layout([4, 8], lambda i, j: i * 8 + j)
     assert code_of(lambda: plot_layout([1, 2], tmp_path, formats="svg")) == "TL1657"
-    assert code_of(lambda: plot_layout(layout, tmp_path, formats="bmp")) == "TL1657"
-    assert code_of(lambda: plot_layout(layout, tmp_path, formats="svg", view="side")) == "TL1657"
+    assert code_of(lambda: plot_layout(rows, tmp_path, formats="bmp")) == "TL1657"
+    assert code_of(lambda: plot_layout(rows, tmp_path, formats="svg", view="side")) == "TL1657"
     small = lambda: plot_layout(  # noqa: E731
-        layout, tmp_path, formats="svg", view="output", grid_shape=(2, 2)
+        rows, tmp_path, formats="svg", view="output", grid_shape=(2, 2)
     )
     assert code_of(small) == "TL1657"

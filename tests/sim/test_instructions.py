@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from tests.sim.programs import Block, lanes, load, ref, tile, when
+from tilelab.dtypes import DTYPES
 from tilelab.ir import Var, as_expr
-from tilelab.layout import SharedLayout
+from tilelab.layout import SharedLayout, atoms
 from tilelab.layout.swizzle import TMA_SWIZZLES
 from tilelab.sim import simulate
 from tilelab.thread import SharedDescriptor
@@ -144,6 +145,51 @@ def test_quad_transpose():
             np.testing.assert_array_equal(
                 got[lane, 2 * j : 2 * j + 2], data[quad + j, 2 * q : 2 * q + 2]
             )
+
+
+OTHER_MMA = [
+    ("f16", "float16", "f16", "float16"), ("tf32", "float32", "f32", "float32"),
+    ("e4m3", "float8_e4m3fn", "f32", "float32"), ("e5m2", "float8_e5m2", "f32", "float32"),
+    ("s8", "int8", "s32", "int32"), ("u8", "uint8", "s32", "int32"),
+    ("f64", "float64", "f64", "float64"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ptx", "name", "acc", "sums"), OTHER_MMA, ids=lambda v: v)
+def test_mma_sync_of_other_types(ptx, name, acc, sums):
+    """Whole numbers, so that every order of adding gives the same bits; tf32 loses its tail."""
+    kind, total = DTYPES[name], DTYPES[sums]
+    layouts = (atoms.mma_a(kind.bits), atoms.mma_b(kind.bits), atoms.mma_c(kind.bits))
+    b = Block(32)
+    names = (name, name, sums)
+    tensors = [b.tensor(t, (32, f.num_registers), n)
+               for t, f, n in zip("abd", layouts, names, strict=True)]
+    held = [b.local(f"r{t}", f.num_registers, n)
+            for t, f, n in zip("abd", layouts, names, strict=True)]
+    counts = [f.num_registers for f in layouts]
+    places = [ref(r, 0, count=n) for r, n in zip(held, counts, strict=True)]
+    b.add(
+        *(read_registers(b, r, t, n) for r, t, n in zip(held, tensors, counts, strict=True)),
+        b.call(I.mma_sync(ptx, acc=acc), places[2], places[0], places[1]),
+        write_registers(b, tensors[2], held[2], counts[2]),
+    )
+    rng = np.random.default_rng(5)
+    low = 0 if kind.kind == "uint" else -4
+    a, x, d = (rng.integers(low, 5, (32, n)).astype(t.numpy)
+               for n, t in zip(counts, (kind, kind, total), strict=True))
+    got = d.copy()
+    run(b, a=a + np.float32(2.0**-12) if ptx == "tf32" else a, b=x, d=got)
+    if ptx == "tf32":  # toward zero: -1 + 2**-12 is -(1 - 2**-10) in 10 fraction bits
+        a = ((a + np.float32(2.0**-12)).view(np.uint32) & 0xFFFFE000).view(np.float32)
+
+    def matrix(regs, layout):
+        full = np.zeros(layout.shape)
+        for lane, r in np.ndindex(*regs.shape):
+            full[layout.element_of(lane, r)] = regs[lane, r]
+        return full
+
+    product = matrix(a, layouts[0]) @ matrix(x, layouts[1]) + matrix(d, layouts[2])
+    np.testing.assert_array_equal(matrix(got, layouts[2]), product.astype(total.numpy))
 
 
 @pytest.mark.parametrize("nbytes", [4, 8, 16])

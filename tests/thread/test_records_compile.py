@@ -12,6 +12,7 @@ from tilelab.target import SM80, SM90A, Target
 from tilelab.thread import Intrinsic
 from tilelab.thread import intrinsics as I
 from tilelab.thread.intrinsics import descriptor_text
+from tilelab.thread.intrinsics.tensor_core import ACCUMULATORS, OPERANDS
 
 _OPERANDS = {
     "bar": "bars[i]", "map": "map", "dst": "R", "src": "R", "regs": "R", "row": "smem",
@@ -21,16 +22,33 @@ _PLACES = {
     "ldmatrix": {"src": "smem + i"}, "stmatrix": {"dst": "smem + i"},
     "cp_async": {"dst": "smem + i", "src": "G + i"}, "tma": {"dst": "smem", "src": "smem"},
     "wgmma": {"a": "desc_a", "b": "desc_b"}, "quad": {"dst": "R", "src": "R + 8"},
-    "shuffle": {"dst": "D"}, "wgmma_rs": {"a": "R", "b": "desc_b"},
+    "shuffle": {"dst": "D"},
     "named": {"id": "1", "threads": "128"},
 }  # fmt: skip
 
 
+def _typed(record: Intrinsic) -> dict[str, str]:
+    """Registers of a tensor-core record as pointers to its types."""
+    found = [t for t in record.name.split("_") if t in OPERANDS or t in ACCUMULATORS]
+    if not found or not record.name.startswith(("mma", "wgmma", "fence_registers")):
+        return {}
+    acc = found[-1] if len(found) > 1 or found[0] not in OPERANDS else "f32"
+    if record.name.startswith("fence_registers"):
+        acc = found[-1]
+    places = {"d": f"({ACCUMULATORS[acc].cuda}*)D"}
+    if found[0] in OPERANDS:
+        a, b = (OPERANDS[t].cuda for t in (found[0], found[1] if len(found) > 2 else found[0]))
+        places |= {"a": f"(const {a}*)R", "b": f"(const {b}*)R"}
+    return places
+
+
 def _call(record: Intrinsic) -> str:
-    places = dict(_OPERANDS)
+    places = dict(_OPERANDS) | _typed(record)
     for prefix, own in _PLACES.items():
         if record.name.startswith(prefix):
             places.update(own)
+    if record.name.startswith("wgmma_rs"):
+        places["a"] = _typed(record)["a"]
     return record.call.format(**{p.name: places.get(p.name, "i") for p in record.operands})
 
 
@@ -118,7 +136,7 @@ def _machine_code(target: Target) -> dict[str, str]:
     """Record name -> SASS of a kernel that uses it; one translation unit for a target."""
     records = [r for r, _ in TABLE[target.name]]
     kernels = "\n".join(_kernel(r, f"k{i}_") for i, r in enumerate(records))
-    source = source_with(records, kernels, ("cuda_fp16.h", "cuda_bf16.h"))
+    source = source_with(records, kernels, ("cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"))
     sass, log = compile_cuda(source, target)
     serialised = re.findall("C751[0-4]|C7508", log)
     assert not serialised, log

@@ -166,8 +166,10 @@ def _stand_ins(target: Target) -> Mapping[str, Any]:
         "max_memory_reserved",
     }
     for value, names in groups.items():
-        found |= dict.fromkeys(names.split(), _answer(value))
-    return found | dict.fromkeys(("current_stream", "default_stream"), _answer(Stream()))
+        # One function for each name: torch's own tables refuse one object under two names.
+        found |= {name: _answer(value) for name in names.split()}
+    stream = Stream()
+    return found | {name: _answer(stream) for name in ("current_stream", "default_stream")}
 
 
 @contextlib.contextmanager

@@ -1,7 +1,9 @@
 """Layouts: pure algebra of where the elements of a tile are, in registers and shared memory.
 
-Imports nothing but ``tilelab.errors``. Indices may be ints, numpy arrays or IR expressions.
+Imports nothing but rank 0. Indices may be ints, numpy arrays or IR expressions.
 """
+
+from tilelab.absent import absent
 
 from . import atoms, banks
 from .digits import Axes, Digit, Index, Owner, Replicas
@@ -16,6 +18,8 @@ from .user import (
     MapLayout,
     make_full_bank_swizzled_layout,
     make_fully_replicated_layout_fragment,
+    make_gemm_fragment_8x8,
+    make_gemm_fragment_8x8_transposed,
     make_half_bank_swizzled_layout,
     make_linear_layout,
     make_quarter_bank_swizzled_layout,
@@ -25,6 +29,16 @@ from .user import (
 from .view import ViewLayout, reshaped
 
 blocked = Fragment.blocked
+_HINT = "use make_swizzled_layout"
+make_volta_swizzled_layout = absent(
+    "layout.make_volta_swizzled_layout", "no such target is compiled for", _HINT
+)
+make_tcgen05mma_swizzled_layout = absent(
+    "layout.make_tcgen05mma_swizzled_layout", "no such target is compiled for", _HINT
+)
+make_cutlass_metadata_layout = absent(
+    "layout.make_cutlass_metadata_layout", "sparse matrix instructions are not supported", _HINT
+)
 
 __all__ = [
     "TMA_32B",
@@ -53,6 +67,8 @@ __all__ = [
     "from_function",
     "make_full_bank_swizzled_layout",
     "make_fully_replicated_layout_fragment",
+    "make_gemm_fragment_8x8",
+    "make_gemm_fragment_8x8_transposed",
     "make_half_bank_swizzled_layout",
     "make_linear_layout",
     "make_quarter_bank_swizzled_layout",

@@ -240,8 +240,11 @@ class FragmentMap:
         return from_function(self.shape, self._slot, num_threads, self.copies)
 
 
-def _tile(buffer: Any) -> tuple[tuple[int, ...], int]:
-    """Shape and element bits of a buffer."""
+def _tile(buffer: Any, *rest: int) -> tuple[tuple[int, ...], int]:
+    """Shape and element bits of a buffer, or of (rows, columns, bits)."""
+    if rest:
+        columns, bits = rest
+        return (int(buffer), columns), bits
     return tuple(int(extent) for extent in buffer.static_shape), int(buffer.dtype.bits)
 
 
@@ -265,19 +268,19 @@ def make_wgmma_swizzled_layout(
     return make_swizzled_layout(buffer, k_major, allow_pad=False)
 
 
-def make_full_bank_swizzled_layout(buffer: Any) -> SharedLayout:
-    """The 128-byte swizzle."""
-    return swizzled(*_tile(buffer), 128)
+def make_full_bank_swizzled_layout(buffer: Any, *rest: int) -> SharedLayout:
+    """The 128-byte swizzle of a buffer, or of (rows, columns, bits of an element)."""
+    return swizzled(*_tile(buffer, *rest), 128)
 
 
-def make_half_bank_swizzled_layout(buffer: Any) -> SharedLayout:
-    """The 64-byte swizzle."""
-    return swizzled(*_tile(buffer), 64)
+def make_half_bank_swizzled_layout(buffer: Any, *rest: int) -> SharedLayout:
+    """The 64-byte swizzle of a buffer, or of (rows, columns, bits of an element)."""
+    return swizzled(*_tile(buffer, *rest), 64)
 
 
-def make_quarter_bank_swizzled_layout(buffer: Any) -> SharedLayout:
-    """The 32-byte swizzle."""
-    return swizzled(*_tile(buffer), 32)
+def make_quarter_bank_swizzled_layout(buffer: Any, *rest: int) -> SharedLayout:
+    """The 32-byte swizzle of a buffer, or of (rows, columns, bits of an element)."""
+    return swizzled(*_tile(buffer, *rest), 32)
 
 
 def make_linear_layout(buffer: Any) -> SharedLayout:
@@ -289,3 +292,21 @@ def make_fully_replicated_layout_fragment(buffer: Any, threads: int) -> Fragment
     """Every thread holds the whole tile."""
     shape, _ = _tile(buffer)
     return Fragment.blocked(shape, 1).replicate(threads)
+
+
+def make_gemm_fragment_8x8() -> AnyFragment:
+    """An 8 x 8 matrix of 16-bit elements as ldmatrix gives it to a warp."""
+
+    def slot(i: Any, j: Any) -> tuple[Any, Any]:
+        return i * 4 + j // 2, j % 2
+
+    return from_function((8, 8), slot)
+
+
+def make_gemm_fragment_8x8_transposed() -> AnyFragment:
+    """The same of the transposed matrix."""
+
+    def slot(i: Any, j: Any) -> tuple[Any, Any]:
+        return j * 4 + i // 2, i % 2
+
+    return from_function((8, 8), slot)

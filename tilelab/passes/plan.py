@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Node
+from tilelab.ir.printer import TEXTS, Printer
 
 Mechanism = Literal["tma", "cp.async", "sync"]
 
@@ -84,3 +85,11 @@ class PipelinePlan:
     barriers: tuple[BarrierPlan, ...]
     loc: Loc | None
     reason: str
+
+
+def _text(plan: PipelinePlan, printer: Printer) -> str:
+    """A plan inside a program's text: pictures and notes say the rest."""
+    return f"<{plan.mechanism}, {plan.num_stages} slots, {plan.prefetch} ahead>"
+
+
+TEXTS[PipelinePlan] = _text

@@ -89,7 +89,7 @@ def _emit(
         transpose_a=bool(transpose_a),
         transpose_b=bool(transpose_b),
         policy=GemmWarpPolicy.of(policy),
-        clear_accum=as_bool(clear_accum),
+        clear_accum=_condition(clear_accum),
         **how,
         loc=here(),
     )
@@ -118,7 +118,11 @@ def _reject(given: dict[str, Any]) -> None:
             )
 
 
-_NEVER = as_bool(False)
+def _condition(value: Any) -> Expr | bool:
+    """A bool, where it is known now."""
+    condition = as_bool(value)
+    known = const_int(condition)
+    return condition if known is None else bool(known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +138,7 @@ class Gemm(TileOp):
     transpose_a: bool = False
     transpose_b: bool = False
     policy: GemmWarpPolicy = GemmWarpPolicy.AUTO
-    clear_accum: Expr = _NEVER
+    clear_accum: Expr | bool = False
     waits: bool = True
     only_wgmma: bool = False
 
@@ -257,7 +261,7 @@ def _simt(op: Gemm, ctx: LowerContext) -> Iterable[Stmt]:
         return out
     zero = clear(ctx, op)
     always = const_int(op.clear_accum) is not None
-    return [*(zero if always else [guarded(op.clear_accum, zero, op.loc)]), *out]
+    return [*(zero if always else [guarded(as_bool(op.clear_accum), zero, op.loc)]), *out]
 
 
 def wait_wgmma(id: int) -> WaitWgmma:

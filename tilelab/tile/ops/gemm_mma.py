@@ -18,6 +18,7 @@ from tilelab.ir import (
     Stmt,
     Store,
     Var,
+    as_bool,
     as_expr,
     cast,
     const_int,
@@ -67,7 +68,7 @@ def _clear(ctx: LowerContext, op: Gemm, c: Buffer, first: Expr, count: int) -> l
     zero = Store(c, (first + r,), as_expr(0, c.dtype), loc=op.loc)
     cleared = loop(r, count, LoopKind.LANES, [zero], op.loc)
     always = const_int(op.clear_accum) is not None
-    return [cleared if always else guarded(op.clear_accum, [cleared], op.loc)]
+    return [cleared if always else guarded(as_bool(op.clear_accum), [cleared], op.loc)]
 
 
 class _WarpTile:
