@@ -11,10 +11,13 @@ import tilelab
 import tilelab.language as T
 from tests.host.programs import BLOCKS, eager_scale, scale_factory
 from tilelab.autotuner import AutoTuner, autotune, get_autotune_inputs, set_autotune_inputs
+from tilelab.autotuner import search as search_module
 from tilelab.autotuner.measure import TooSlow, time_limit
+from tilelab.autotuner.settings import Settings
 from tilelab.errors import TileError, TileRuntimeError, TileWarning
 from tilelab.kernel import JITKernel
-from tilelab.logs import set_log_level
+from tilelab.logs import Progress, set_log_level
+from tilelab.profiler import Milliseconds
 
 
 def lazy(**options: Any) -> Any:
@@ -155,6 +158,28 @@ def test_step_by_step() -> None:
     assert result.config in BLOCKS and str(result).count("\n") == 2
     made = AutoTuner.from_kernel(tilelab.jit(out_idx=[-1])(scale_factory), BLOCKS).run()
     assert made.latency == result.latency or made.latency is not None
+
+
+def test_builds_are_waited_for_where_they_compete(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Built:
+        cubin = None
+
+    settled: list[int] = []
+    monkeypatch.setattr(search_module.driver, "find", lambda: object())
+    monkeypatch.setattr(search_module, "measure", lambda *_: settled.append(1) or Milliseconds(1))
+    monkeypatch.setattr(search_module.Inputs, "make", lambda *_: [])
+    made = [Built() for _ in range(3)]
+    futures: list[Any] = []
+    with search_module._built(
+        lambda c: made[c["i"]], [{"i": i} for i in range(3)], Settings()
+    ) as f:
+        futures = f
+        search_module._settle(f, Settings(), Progress("test"))
+        assert all(future.done() for future in f)
+    trial, kernel = search_module._try(
+        {"i": 0}, futures[0], Settings(), search_module.Inputs(Settings(), None), None
+    )
+    assert trial.latency == 1 and kernel is made[0] and settled == [1]
 
 
 def test_timeouts_end_a_config() -> None:

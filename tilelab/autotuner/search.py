@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -80,6 +80,8 @@ def search(
     if settings.timeout and not can_limit_time():
         notice("autotune", "timeouts need Python's main thread; configs may take any time here")
     with _built(make, configs, settings) as futures, Progress(f"autotune {name}") as progress:
+        if driver.find() is not None:
+            _settle(futures, settings, progress)
         for number, (config, future) in enumerate(zip(configs, futures, strict=True), 1):
             known = None if best is None else best[0]
             trial, kernel = _try(config, future, settings, inputs, known)
@@ -118,6 +120,13 @@ def _built(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _settle(futures: Sequence[Future[Any]], settings: Settings, progress: Progress) -> None:
+    """Wait for all builds: threads that compile would delay the launches that are timed."""
+    for number, future in enumerate(futures, 1):
+        wait([future], settings.timeout or None)
+        progress.update(f"built {number}/{len(futures)}")
+
+
 def _workers() -> int:
     """TILELANG_AUTO_TUNING_CPU_COUNTS, else a share of the cores (0.9, or
     TILELANG_AUTO_TUNING_CPU_UTILITIES), at most TILELANG_AUTO_TUNING_MAX_CPU_COUNT."""
@@ -135,7 +144,8 @@ def _try(
 ) -> tuple[Trial, Any]:  # fmt: skip
     """A config's trial, and its kernel. Whatever goes wrong with it is the trial's problem."""
     try:
-        kernel = future.result(settings.timeout or None)
+        # On a GPU the builds were waited for: what is not done now is late.
+        kernel = future.result(settings.timeout or None if driver.find() is None else 0)
         with time_limit(settings.timeout):
             return Trial(config, measure(kernel, settings, inputs.make(kernel), best)), kernel
     except TileError as error:
@@ -143,7 +153,7 @@ def _try(
     except (TooSlow, AssertionError) as error:
         return Trial(config, None, str(error)), None
     except TimeoutError:
-        return Trial(config, None, f"took longer than {settings.timeout:g} s to compile"), None
+        return Trial(config, None, f"took longer than {settings.timeout or 0:g} s"), None
     except Exception as error:
         return Trial(config, None, f"{type(error).__name__}: {error}"), None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 
 from tilelab.errors import TileWarning
-from tilelab.ir import Function, walk
+from tilelab.ir import Function, ParallelFor, walk
 from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.check_loops import check_parallel
 from tilelab.tile.op import TileOp
 
 
@@ -14,6 +15,8 @@ from tilelab.tile.op import TileOp
 def check_ops(function: Function, ctx: PassContext) -> Function:
     """Check operand shapes, scopes and element types of every tile op."""
     for node in walk(function):
+        if isinstance(node, ParallelFor):
+            check_parallel(node)
         if isinstance(node, TileOp):
             node.check()
             _warn_of_readings(node, ctx)

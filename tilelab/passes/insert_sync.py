@@ -32,6 +32,7 @@ from tilelab.ir import (
 from tilelab.ir.stmt import OWN_ELEMENTS
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.find_roles import WARP, Threads, threads_where
+from tilelab.passes.lower import OF_PROGRAM
 from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC,
     MBARRIER_ARRIVE,
@@ -295,8 +296,11 @@ class Syncer:
 
 
 def _needs_looking_into(loop: For) -> bool:
-    """Whether barriers may be needed inside a loop."""
-    return loop.kind is LoopKind.SERIAL and all(key != OWN_ELEMENTS for key, _ in loop.attrs)
+    """Whether barriers may be needed inside a loop: one that runs in order, and one that the
+    program unrolls (those that a lowering unrolls are parts of one op)."""
+    keys = {key for key, _ in loop.attrs}
+    unrolled = loop.kind is LoopKind.UNROLL and OF_PROGRAM in keys
+    return (loop.kind is LoopKind.SERIAL or unrolled) and OWN_ELEMENTS not in keys
 
 
 class _Quiet:

@@ -51,6 +51,9 @@ from tilelab.thread.nodes import (
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import TileOp, pick_strategy
 
+OF_PROGRAM = "of_program"
+"""Marks loops that the program wrote, apart from those a lowering made."""
+
 
 @tile_pass("lower-tile-ops", needs=("layouts",), makes=("lowered",))
 def lower_tile_ops(function: Function, ctx: PassContext) -> Program:
@@ -207,6 +210,7 @@ class Lowering:
                 step=self.scalar.value(s.step),
                 kind=kind,
                 body=self.seq(s.body),
+                attrs=(*s.attrs, (OF_PROGRAM, True)),
             )
         ]
 

@@ -46,12 +46,13 @@ def software_pipeline(function: Function, ctx: PassContext) -> Function:
 
 def _kernel(kernel: Kernel) -> Kernel:
     rings: list[Buffer] = []
+    top = kernel.body.body
 
     def visit(node: Node) -> Node:
         if isinstance(node, For) and node.kind is LoopKind.PIPELINED:
             plan = plan_of_loop(node)
             if plan is not None and plan.mechanism == "cp.async":
-                return _realise(node, plan, rings)
+                return _realise(node, plan, rings, again=not any(node is s for s in top))
             body = map_children(node.body, visit)
             attrs = tuple(a for a in node.attrs if a[0] != "plan")
             return replace(node, kind=LoopKind.SERIAL, num_stages=None, attrs=attrs, body=body)
@@ -70,7 +71,9 @@ def _with_allocs(kernel: Kernel, rings: list[Buffer]) -> Kernel:
     return replace(kernel, body=replace(kernel.body, body=body))
 
 
-def _realise(loop: For, plan: PipelinePlan, rings: list[Buffer]) -> Seq:
+def _realise(loop: For, plan: PipelinePlan, rings: list[Buffer], *, again: bool) -> Seq:
+    """Prologue and steady loop. `again`: the loop is entered more than once, so its first copies
+    must wait until the last tiles of the time before have been read."""
     stages, ahead = plan.num_stages, plan.prefetch
     producers = [op.op for op in plan.producers]
     slots = {id(v.buffer): versioned(v.buffer, stages) for v in plan.buffers}
@@ -89,7 +92,10 @@ def _realise(loop: For, plan: PipelinePlan, rings: list[Buffer]) -> Seq:
     steady = replace(
         loop, kind=LoopKind.SERIAL, num_stages=None, attrs=attrs, body=sequence(body, loop)
     )
-    return Seq((prologue, steady), loc=loop.loc)
+    if not again:
+        return Seq((prologue, steady), loc=loop.loc)
+    why = "the tiles of the loop's last run have been read"
+    return Seq((Invoke(SYNCTHREADS, (), why, loc=loop.loc), prologue, steady), loc=loop.loc)
 
 
 def _issue_ahead(
