@@ -165,7 +165,13 @@ class JITKernel(Inspection):
 
 def _outputs(function: Function, out_idx: int | Sequence[int] | None) -> tuple[int, ...]:
     """Positions of the outputs: out_idx, or what the function returns; never both."""
-    given = (out_idx,) if isinstance(out_idx, int) else tuple(out_idx or ())
+    listed: list[Any] = list(out_idx) if isinstance(out_idx, list | tuple) else [out_idx]
+    given: tuple[int, ...] = () if out_idx is None else tuple(listed)
+    if not all(isinstance(i, int) and not isinstance(i, bool) for i in given):
+        raise TileTypeError(
+            f"out_idx={out_idx!r} is no position of a parameter", code="TL1621", loc=function.loc,
+            hint="give the positions of the outputs: out_idx=-1 or out_idx=[1, 2]",
+        )  # fmt: skip
     if given and function.outputs:
         raise TileValueError(
             f"{function.name} returns its T.empty tensors, so out_idx={out_idx} has no meaning",

@@ -6,6 +6,7 @@ its variables are merely assigned).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,10 +14,15 @@ from tilelab.errors import TileNotSupported, TileValueError
 from tilelab.frontend.session import OpenKernel, Session, session
 from tilelab.frontend.types import as_dims
 from tilelab.ir import Expr, Var, as_expr, const_int
+from tilelab.target import TARGETS
 
 _BLOCK_NAMES = ("bx", "by", "bz")
 _THREAD_NAMES = ("tx", "ty", "tz")
 DEFAULT_THREADS = 128
+_MOST_THREADS = max(target.limits.threads_per_block for target in TARGETS.values())
+# CUDA C programming guide, compute capabilities: the same for every chip.
+_MOST_THREADS_Z = 64
+_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 
 
 class KernelFrame:
@@ -91,12 +97,28 @@ def _thread_counts(threads: Any) -> tuple[int, ...]:
             code="TL1431",
             hint="threads is a positive int, or a tuple of up to three",
         )
-    return tuple(t for t in counts if t is not None)
+    found = tuple(t for t in counts if t is not None)
+    total = math.prod(found)
+    if total > _MOST_THREADS or found[2:] > (_MOST_THREADS_Z,):
+        raise TileValueError(
+            f"threads={threads!r} makes {total} threads, a block has at most {_MOST_THREADS} "
+            f"(and {_MOST_THREADS_Z} along z)",
+            code="TL1431",
+            hint="use fewer threads, such as 128 or 256, and let each do more: T.Parallel and the "
+            "tile operations spread any extent over them",
+        )
+    return found
 
 
 def _check_grid(blocks: tuple[Expr | int, ...]) -> None:
-    for extent in blocks:
+    for extent, most, axis in zip(blocks, _MOST_BLOCKS, "xyz", strict=False):
         constant = const_int(extent)
+        if constant is not None and constant > most:
+            raise TileValueError(
+                f"the grid extent {constant} is too large: a grid has at most {most} blocks "
+                f"along {axis}",
+                code="TL1430", hint="put the longest extent first, or let a block do more tiles",
+            )  # fmt: skip
         if constant is not None and constant < 0:
             raise TileValueError(
                 f"the grid extent {constant} is negative", code="TL1430",

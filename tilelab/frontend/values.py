@@ -36,7 +36,7 @@ _IN_PLACE = {
 }  # fmt: skip
 _PYTHON.update({op: getattr(operator, name) for op, name in _IN_PLACE.items()})
 _REPLACEMENTS = {
-    "min": "T.min", "max": "T.max", "abs": "T.abs", "round": "T.round", "sum": "a loop",
+    "min": "T.min", "max": "T.max", "round": "T.round", "sum": "a loop",
 }  # fmt: skip
 
 
@@ -130,6 +130,8 @@ class Values:
         """`range`, `max`, ... as called in traced code (the user's own if it is shadowed)."""
         if fn is builtins.range:
             return _range
+        if fn is builtins.abs:  # values of the kernel have __abs__
+            return fn
         if getattr(builtins, getattr(fn, "__name__", ""), None) is not fn:
             return fn
 

@@ -132,8 +132,20 @@ def _shape_text(shape: tuple[Any, ...]) -> str:
 
 def _wrap(index: Any, size: Expr | int) -> Expr:
     """A constant negative index counts from the end."""
+    if not as_expr(index).dtype.is_int:
+        raise TileIndexError(
+            f"an index is {_index_text(index)}: indices are integers",
+            code="TL1110",
+            hint="use an integer, or convert: T.cast(x, \"int32\")",
+        )
     constant = const_int(index)
     return as_expr(size) + constant if constant is not None and constant < 0 else as_expr(index)
+
+
+def _index_text(index: Any) -> str:
+    if isinstance(index, Expr):
+        return f"a value of type {index.dtype}"
+    return f"{index!r}, a {type(index).__name__}"
 
 
 def _as_tuple(index: Any) -> tuple[Any, ...]:

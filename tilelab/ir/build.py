@@ -7,6 +7,7 @@ from typing import Any
 
 from tilelab.dtypes import BOOL, FLOAT32, INT32, INT64, DType, promote
 from tilelab.errors import TileTypeError
+from tilelab.ir.core import Node
 from tilelab.ir.expr import (
     COMPARISONS,
     LOGICAL,
@@ -62,8 +63,26 @@ def as_expr(value: Any, like: DType | None = None) -> Expr:
         return value.__expr__()
     if hasattr(value, "item"):
         return as_expr(value.item(), like)
-    raise TileTypeError(
-        f"{value!r} (a {type(value).__name__}) is no scalar of a kernel",
+    raise _no_scalar(value)
+
+
+def _no_scalar(value: Any) -> TileTypeError:
+    several = isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value)  # pyright: ignore[reportUnknownVariableType]
+    if several:
+        names = ", ".join(str(getattr(v, "name", "a value")) for v in value)
+        return TileTypeError(
+            f"({names}) are {len(value)} values, and no scalar of a kernel",
+            code="TL1103",
+            hint=f"a loop over several extents has one variable for each: write `for {names} in "
+            "T.Parallel(...)`",
+        )
+    if isinstance(value, Node):
+        name = getattr(value, "name", "")
+        what = f"the whole buffer {name}" if name else f"a {type(value).__name__.lower()}"
+    else:
+        what = f"{value!r} (a {type(value).__name__})"
+    return TileTypeError(
+        f"{what} is no scalar of a kernel",
         code="TL1103",
         hint="use a number, a kernel variable, or an element such as A[i, j]",
     )
@@ -186,3 +205,4 @@ Operators._binary = staticmethod(binary)  # pyright: ignore[reportPrivateUsage]
 Operators._unary = staticmethod(unary)  # pyright: ignore[reportPrivateUsage]
 Operators._cast = staticmethod(cast)  # pyright: ignore[reportPrivateUsage]
 Operators._is_scalar = staticmethod(is_scalar)  # pyright: ignore[reportPrivateUsage]
+Operators._abs = staticmethod(lambda value: call("abs", value))  # pyright: ignore[reportPrivateUsage]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tilelab.dtypes import as_dtype
+from tilelab.errors import TileTypeError
 
 
 class Operators:
@@ -17,6 +18,7 @@ class Operators:
     _binary: ClassVar[Callable[[str, Any, Any], Any]]
     _unary: ClassVar[Callable[[str, Any], Any]]
     _cast: ClassVar[Callable[[Any, Any], Any]]
+    _abs: ClassVar[Callable[[Any], Any]]
     _is_scalar: ClassVar[Callable[[object], bool]]
 
     def __add__(self, other: Any) -> Any:
@@ -111,6 +113,15 @@ class Operators:
 
     def __neg__(self) -> Any:
         return Operators._unary("-", self)
+
+    def __abs__(self) -> Any:
+        return Operators._abs(self)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        raise TileTypeError(
+            "Python's round() gives a Python number, and this value is known only in the kernel",
+            code="TL1454", hint="use T.round(x), or T.cast(T.round(x), \"int32\")",
+        )  # fmt: skip
 
     def __pos__(self) -> Any:
         return self

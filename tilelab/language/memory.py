@@ -6,7 +6,8 @@ from typing import Any
 
 from tilelab.errors import TileTypeError, TileValueError
 from tilelab.frontend import as_dims, plain_dtype, session
-from tilelab.ir import Alloc, Buffer, ScalarBuffer, Scope, Store, as_expr, cast, const_int
+from tilelab.ir import Alloc, Buffer, Expr, ScalarBuffer, Scope, Store, as_expr, cast, const_int
+from tilelab.ir.printer import to_text
 
 
 def alloc_shared(shape: Any, dtype: Any, scope: str = "shared.dyn") -> Buffer:
@@ -58,16 +59,25 @@ def _alloc(shape: Any, dtype: Any, scope: str, name: str) -> Buffer:
     trace = session()
     extents = tuple(const_int(d) for d in as_dims(shape, "an on-chip buffer"))
     if any(e is None or e <= 0 for e in extents):
-        raise TileTypeError(
-            f"an on-chip buffer has the shape {tuple(shape)!r}, which is not fixed at compile time",
-            code="TL1427",
-            hint="use positive Python ints; sizes known only at run time belong to tensors",
-        )
+        raise _bad_shape(as_dims(shape, "an on-chip buffer"))
     sizes = tuple(e for e in extents if e is not None)
     loc = trace.loc()
     buffer = Buffer(trace.hinted(name), sizes, plain_dtype(dtype), where, loc=loc)
     trace.emit(Alloc(buffer, loc=loc), anywhere=True)
     return buffer
+
+
+def _bad_shape(dims: tuple[Expr | int, ...]) -> TileTypeError:
+    words = [to_text(d) if isinstance(d, Expr) else str(d) for d in dims]
+    text = f"({', '.join(words)}{',' if len(words) == 1 else ''})"
+    if any(const_int(d) is None for d in dims):
+        problem, hint = "is not fixed at compile time", "sizes known only at run time go to tensors"
+    else:
+        problem, hint = "has an extent that is not positive", "leave out a buffer without elements"
+    return TileTypeError(
+        f"an on-chip buffer has the shape {text}, which {problem}",
+        code="TL1427", hint=f"use positive Python ints; {hint}",
+    )  # fmt: skip
 
 
 def _check_scope(scope: str, allowed: tuple[str, ...]) -> None:

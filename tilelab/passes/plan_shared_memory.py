@@ -86,8 +86,9 @@ def check_fit(kernel: ThreadKernel, limit: int, chip: str) -> None:
         return
     lines: list[str] = []
     fixed, staged = static, 0
-    storages = (s for s in kernel.shared if s.buffer.alias_of is None)
-    for slot in sorted(storages, key=lambda s: -s.num_bytes):
+    storages = [s for s in kernel.shared if s.buffer.alias_of is None]
+    storages.sort(key=lambda s: -s.num_bytes)
+    for slot in storages:
         stages = stages_of(slot.buffer)
         each = slot.num_bytes // stages
         times = f"{stages} stages of {each} bytes = " if stages > 1 else ""
@@ -103,7 +104,7 @@ def check_fit(kernel: ThreadKernel, limit: int, chip: str) -> None:
     raise SharedMemoryOverflow(
         f"{kernel.name} needs {total} bytes of shared memory per block, "
         f"{chip} allows {limit} bytes",
-        loc=kernel.loc,
+        loc=storages[0].buffer.root.loc or kernel.loc,
         hint=hint,
         notes=lines,
     )

@@ -69,7 +69,9 @@ class CheckedMemory(SharedAccess):
         if buffer.scope is Scope.GLOBAL:
             self._count_global(first_of(whole), frame, count, "read")
             return self.load_global(whole)
-        return self.load_shared(buffer, self.address(first_of(whole)), count, frame)
+        width = count * buffer.dtype.bytes
+        start = self.fitted(buffer, self.address(first_of(whole)), width, frame)
+        return self.load_shared(buffer, start, count, frame)
 
     def store_run(self, place: Place, values: Array, frame: Frame) -> None:
         """Write consecutive elements, axis 0 of `values`, as one access."""
@@ -86,7 +88,9 @@ class CheckedMemory(SharedAccess):
             self._count_global(first_of(whole), frame, count, "written")
             self.store_global(whole, values, inner)
         else:
-            self.store_shared(buffer, self.address(first_of(whole)), values, frame)
+            width = count * buffer.dtype.bytes
+            start = self.fitted(buffer, self.address(first_of(whole)), width, frame)
+            self.store_shared(buffer, start, values, frame)
 
     def _register_run(self, place: Place, count: int, frame: Frame) -> Place | None:
         """Neighbouring registers that are the same in all lanes, as a slice: the common case."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tilelab.ir import Binary, Call, For, LoopKind, Node, Scope, Store, While, walk
+from tilelab.ir import Binary, Call, For, Load, LoopKind, Node, Scope, Seq, Store, While, walk
 from tilelab.ir.stmt import Break, Continue
-from tilelab.thread import Invoke, WarpRoles
+from tilelab.thread import Invoke, Ref, WarpRoles
 
 _VECTOR_ROLES = frozenset({"reads", "writes", "updates", "value"})
 
@@ -20,17 +20,24 @@ class Code:
     """Facts about statements, kept by the statement's identity.
 
     runners: how a statement without waits runs, by its type; drivers: how one that may wait runs,
-    as a generator. Both take (strand, statement, frame).
+    as a generator. Both take (strand, statement, frame). loop_seconds: how long a while loop of
+    many iterations may take.
     """
 
     def __init__(
-        self, runners: Mapping[type[Node], Runner], drivers: Mapping[type[Node], Driver]
+        self,
+        runners: Mapping[type[Node], Runner],
+        drivers: Mapping[type[Node], Driver],
+        loop_seconds: float = 5.0,
     ) -> None:
-        self.runners, self.drivers = runners, drivers
+        self.runners, self.drivers, self.loop_seconds = runners, drivers, loop_seconds
         self._waits: dict[Node, bool] = {}
         self._serial: dict[Node, bool] = {}
         self._flops: dict[Node, int] = {}
         self._collective: dict[Node, bool] = {}
+        self._exits: dict[Node, bool] = {}
+        self._endless: dict[Node, bool] = {}
+        self._tails: dict[tuple[Node, int], Seq] = {}
 
     def waits(self, stmt: Node) -> bool:
         """Whether something in `stmt` may wait."""
@@ -45,6 +52,28 @@ class Code:
         if found is None:
             calls = (n for n in walk(stmt) if isinstance(n, Invoke))
             found = self._collective[stmt] = any(n.intrinsic.group != "thread" for n in calls)
+        return found
+
+    def exits(self, body: Seq) -> bool:
+        """Whether a loop's body holds a break or continue."""
+        found = self._exits.get(body)
+        if found is None:
+            found = self._exits[body] = any(isinstance(n, Break | Continue) for n in walk(body))
+        return found
+
+    def tail(self, body: Seq, first: int) -> Seq:
+        """The statements of a sequence from number `first` on."""
+        found = self._tails.get((body, first))
+        if found is None:
+            found = self._tails[body, first] = Seq(body.body[first:], loc=body.loc)
+        return found
+
+    def endless(self, loop: While) -> bool:
+        """Whether nothing in a while loop can end it: its condition reads registers only, the
+        body writes none of them, and holds no break."""
+        found = self._endless.get(loop)
+        if found is None:
+            found = self._endless[loop] = _endless(loop)
         return found
 
     def flops(self, stmt: Store) -> int:
@@ -63,6 +92,15 @@ class Code:
             found = any(_keeps_order(n) or _reuses_register(n, loop) for n in walk(loop.body))
             self._serial[loop] = found
         return found
+
+
+def _endless(loop: While) -> bool:
+    read = {n.buffer.storage for n in walk(loop.cond) if isinstance(n, Load)}
+    if any(b.scope is not Scope.LOCAL for b in read):
+        return False
+    inside = list(walk(loop.body))
+    written = {n.buffer.storage for n in inside if isinstance(n, Store | Ref)}
+    return not read & written and not any(isinstance(n, Break) for n in inside)
 
 
 def _may_wait(n: Node) -> bool:

@@ -28,6 +28,10 @@ class Memory(Protocol):
 
     def read(self, load: Load, indices: tuple[Value, ...], frame: Frame) -> Value: ...
 
+    def divided_by_zero(self, where: Any, frame: Frame) -> None:
+        """Integers are divided by zero where `where` holds (and the frame's mask)."""
+        ...
+
 
 def scalar(value: Any, dtype: DType) -> Value:
     """A literal of a type: a Python int or bool, or a numpy float of its width."""
@@ -60,16 +64,17 @@ def _binary(e: Binary, frame: Frame, memory: Memory) -> Value:
     if e.op in ("and", "or"):
         return _logic(e, frame, memory)
     a, b = evaluate(e.a, frame, memory), evaluate(e.b, frame, memory)
+    divides = e.op in ("//", "%") and not e.dtype.is_float
+    if divides and not np.all(b):
+        zero = np.asarray(b) == 0
+        memory.divided_by_zero(zero, frame)
+        b = np.where(zero, 1, b) if varies(b) else 1  # it traps nowhere on the chip: any value
     if isinstance(a, int) and isinstance(b, int):
         return _integers(e, a, b)
-    if e.op in ("//", "%") and not np.all(b):
-        b = np.where(b == 0, 1, b)  # a division by zero traps nowhere on the chip: any value
     return _OPS[e.op](a, b)
 
 
 def _integers(e: Binary, a: int, b: int) -> Value:
-    if e.op in ("//", "%") and b == 0:
-        return 0
     result = _OPS[e.op](a, b)
     return result if isinstance(result, bool) else wrap(result, e.dtype)
 

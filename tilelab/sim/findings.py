@@ -21,13 +21,14 @@ BARRIER_DIVERGENCE = "TL2008"
 PARTIAL_WARP = "TL2009"
 RUNAWAY_LOOP = "TL2010"
 BARRIER_MISUSE = "TL2011"
+DIVISION = "TL2012"
 ASSERTION = "TL2020"
 
 KINDS = {
     OUT_OF_BOUNDS: "bounds", UNINITIALISED: "uninitialised", MISSING_WAIT: "async",
     DEADLOCK: "barriers", EXPECTED_BYTES: "barriers", MISALIGNED: "alignment", RACE: "races",
     BARRIER_DIVERGENCE: "barriers", PARTIAL_WARP: "barriers", RUNAWAY_LOOP: "barriers",
-    BARRIER_MISUSE: "barriers", ASSERTION: "assertions",
+    BARRIER_MISUSE: "barriers", ASSERTION: "assertions", DIVISION: "arithmetic",
 }  # fmt: skip
 """Code -> the name under which `simulate(checks=...)` switches it."""
 ALL_CHECKS = frozenset(KINDS.values())
@@ -44,8 +45,15 @@ _HINTS = {
     PARTIAL_WARP: "let whole warps run this instruction",
     RUNAWAY_LOOP: "check the loop's condition: nothing that it reads changes",
     BARRIER_MISUSE: "initialise the barrier with the number of arrivals of one phase",
+    DIVISION: "guard the division, or let the divisor never be zero",
     ASSERTION: "T.print the values that the condition reads",
 }
+
+INSERTED_HINT = (
+    "both accesses come from copies or products that tilelab lowered, where a program cannot put "
+    "a barrier: this is a bug of tilelab, please report it with the program"
+)
+"""Instead of the advice on RACE where no barrier of the program could help."""
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,14 @@ innermost first. Narrowing to a branch slices values only when they are used.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from tilelab.ir import Var
+
+if TYPE_CHECKING:
+    from tilelab.sim.loops import LoopThreads
 
 Array = np.ndarray[Any, Any]
 Value = Any
@@ -22,6 +25,11 @@ Narrow = Callable[[Value], Value]
 def varies(value: Any) -> TypeGuard[Array]:
     """Whether a value is an array (and not one number for everybody)."""
     return isinstance(value, np.ndarray)
+
+
+def snapshot(value: Value) -> Value:
+    """A value that later stores do not change: a load may give a view of the memory itself."""
+    return value.copy() if varies(value) and value.base is not None else value
 
 
 class Env:
@@ -67,6 +75,7 @@ class Frame:
         "epoch",
         "lane_key",
         "lanes",
+        "loop",
         "loops",
         "mask",
         "row_key",
@@ -82,6 +91,7 @@ class Frame:
         self.lane_key: Any = _key(lanes)
         self.mask: Array | None = None
         self.loops: tuple[int, ...] = ()
+        self.loop: LoopThreads | None = None  # the innermost loop that holds break or continue
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -106,6 +116,12 @@ class Frame:
         other = object.__new__(Frame)
         for name in Frame.__slots__:
             setattr(other, name, getattr(self, name))
+        return other
+
+    def inside(self, loop: LoopThreads) -> Frame:
+        """The same in a loop that some threads may leave before others."""
+        other = self._copy()
+        other.loop = loop
         return other
 
     def masked(self, cond: Array) -> Frame:
@@ -135,12 +151,12 @@ class Frame:
         new_lanes = self.lanes if lanes is None else self.lanes[lanes]
         env = Env(self.env, narrow)
         other = Frame(new_rows, new_lanes, env, group_size, self.epoch)
-        other.loops = self.loops
+        other.loops, other.loop = self.loops, self.loop
         other.mask = None if self.mask is None else narrow(self.mask)
         return other
 
     def where(self, cond: Array, group_size: int) -> Frame | None:
-        """The part of this frame in which `cond` holds; None when it holds nowhere.
+        """The part of this frame in which `cond` holds (itself: everywhere); None: nowhere.
 
         Blocks and lanes in which it never holds are left out; what is left is masked if needed.
         """
@@ -152,6 +168,8 @@ class Frame:
         lanes: Array = np.any(flat, axis=0)
         if not rows.any():
             return None
+        if self.mask is None and flat.all():
+            return self
         sub = flat[rows][:, lanes]
         plain = self if self.mask is None else self._unmasked()
         out = plain.narrowed(

@@ -68,6 +68,7 @@ class CopyLanes(BarrierLanes):
         values = self._fetched(src, num_bytes // src.buffer.dtype.bytes, ok)
         dst = memory.bounded(dst, frame, "write")
         address = group.shared.address(dst.buffer, dst.indices)
+        address = memory.fitted(dst.buffer, address, num_bytes, frame)
         clash = memory.use_shared(dst.buffer, address, num_bytes, frame, "written")
         if clash is not None:
             memory.report_clash(dst.buffer, *clash, frame, "cp.async")
@@ -109,7 +110,7 @@ class CopyLanes(BarrierLanes):
         access = group.accessed(copy.address, copy.num_bytes, copy.frame)
         group.shadow.set_state(access, VALID)
         if group.findings.wants(f.RACE):
-            group.shadow.write(access, group.clocks, copy.loc, ordinary=True)
+            group.shadow.write(access, group.clocks, copy.loc, ordinary=True, inserted=True)
         where = copy.address + spread(len(copy.values), copy.frame) * size
         group.shared.store(copy.buffer.dtype, where, copy.values, copy.frame)
 

@@ -15,6 +15,10 @@ from tilelab.ir import Buffer, Scope
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, Value, varies
 from tilelab.sim.group import BlockGroup
+from tilelab.thread import Invoke, VectorCopy
+
+
+_INSERTED = (VectorCopy, Invoke)
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,20 @@ class CheckedBase:
             code, message, self.loc, row=int(frame.rows[int(at[0])]),
             thread=int(frame.lanes[int(at[1])]), buffer=buffer, index=index, other=other, hint=hint,
         )  # fmt: skip
+
+    def divided_by_zero(self, where: Any, frame: Frame) -> None:
+        """Report an integer division by zero in an active lane."""
+        bad = np.asarray(where)
+        if frame.mask is not None:
+            bad = bad & frame.mask
+        if bad.any():
+            bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
+            first = np.unravel_index(int(bad.argmax()), bad.shape)
+            self.report(f.DIVISION, "an integer is divided by zero", frame, first[-2:])
+
+    def inserted(self) -> bool:
+        """Whether the compiler made the statement that runs out of a copy, a product, ..."""
+        return type(self.statement) in _INSERTED
 
     def check_alignment(self, address: Any, width: int, frame: Frame, buffer: Buffer) -> None:
         bad = np.asarray(address) % width != 0

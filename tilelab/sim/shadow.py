@@ -107,6 +107,7 @@ class Clash:
     other: int
     other_loc: Loc | None
     kind: str
+    inserted: bool  # whether the compiler made the other access out of a copy, a product, ...
 
 
 _ROWS = (
@@ -131,8 +132,8 @@ class Shadow:
         self.busy = np.zeros((1, cells), np.uint8)  # asynchronous reads under way
         self.write_loc = np.zeros((1, cells), np.int16)
         self.read_loc = np.zeros((1, cells), np.int16)
-        self.locs: list[Loc | None] = [None]
-        self._loc_number: dict[int, int] = {}
+        self.locs: list[tuple[Loc | None, bool]] = [(None, False)]
+        self._loc_number: dict[tuple[int, bool], int] = {}
 
     @property
     def uniform(self) -> bool:
@@ -146,14 +147,16 @@ class Shadow:
         for name in _ROWS:
             setattr(self, name, np.repeat(getattr(self, name), self.blocks, axis=0))
 
-    def number(self, loc: Loc | None) -> int:
-        """A small number for a place, to be kept per cell."""
+    def number(self, loc: Loc | None, inserted: bool = False) -> int:
+        """A small number for a place (and whether the compiler made the statement there), to be
+        kept per cell."""
         if loc is None:
             return 0
-        found = self._loc_number.get(id(loc))
+        key = (id(loc), inserted)
+        found = self._loc_number.get(key)
         if found is None:
-            found = self._loc_number[id(loc)] = len(self.locs)
-            self.locs.append(loc)
+            found = self._loc_number[key] = len(self.locs)
+            self.locs.append((loc, inserted))
         return found
 
     def _key(self, access: Access) -> tuple[Any, Any]:
@@ -190,14 +193,16 @@ class Shadow:
         bad = self.unfenced[key] & (self.write_clock[key] > clocks.fenced[self.write_warp[key]])
         return int(bad.argmax()) if bad.any() else None
 
-    def read(self, access: Access, clocks: Clocks, loc: Loc | None) -> Clash | None:
+    def read(
+        self, access: Access, clocks: Clocks, loc: Loc | None, inserted: bool = False
+    ) -> Clash | None:
         """Record a read; the first write it is not ordered after."""
         key = self._key(access)
         when, who = self.write_clock[key], self.write_warp[key]
         bad = when > clocks.now[access.warps, who]
         row = key[0]
         self.read_clock[row, access.warps, access.cells] = clocks.now[access.warps, access.warps]
-        self.read_loc[key] = self.number(loc)
+        self.read_loc[key] = self.number(loc, inserted)
         if not bad.any():
             return None
         return self._clash(access, bad, who, self.write_loc[key], "written")
@@ -209,6 +214,7 @@ class Shadow:
         loc: Loc | None,
         ordinary: bool,
         is_atomic: bool = False,
+        inserted: bool = False,
     ) -> tuple[Clash | None, Clash | None]:
         """Record a write; the first unordered (write, read) before it. Atomic updates need no
         order among themselves."""
@@ -224,7 +230,7 @@ class Shadow:
         by_read = self._unordered_read(access, seen)
         self.write_warp[key] = access.warps
         self.write_clock[key] = clocks.now[access.warps, access.warps]
-        self.write_loc[key] = self.number(loc)
+        self.write_loc[key] = self.number(loc, inserted)
         self.unfenced[key] = ordinary
         self.by_atomic[key] = is_atomic
         return by_write, by_read
@@ -243,4 +249,5 @@ class Shadow:
 
     def _clash(self, access: Access, bad: Array, who: Array, locs: Array, kind: str) -> Clash:
         i = int(bad.argmax())
-        return Clash(i, int(who[i]), self.locs[int(locs[i])], kind)
+        loc, inserted = self.locs[int(locs[i])]
+        return Clash(i, int(who[i]), loc, kind, inserted)

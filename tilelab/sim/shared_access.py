@@ -18,6 +18,27 @@ class SharedAccess(CheckedBase):
     def address(self, place: Place) -> Value:
         return self.group.shared.address(place.buffer, place.indices)
 
+    def fitted(self, buffer: Buffer, address: Value, width: int, frame: Frame) -> Value:
+        """Start addresses of accesses of `width` bytes, moved back where one would reach past
+        the buffer's end; an active lane's that does is reported."""
+        last = max(self.group.shared.end(buffer) - width, 0)
+        if int(np.max(address)) <= last:
+            return address
+        bad = np.asarray(address) > last
+        if frame.mask is not None:
+            bad = bad & frame.mask
+        if bad.any():
+            bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
+            first = np.unravel_index(int(bad.argmax()), bad.shape)
+            start = int(np.broadcast_to(np.asarray(address), bad.shape)[first])
+            found = self.group.shared.element(start)
+            index = None if found is None else found[1]
+            text = f"an access of {width} bytes runs past the end of {buffer.root.name}"
+            self.report(f.OUT_OF_BOUNDS, text, frame, first[-2:], buffer, index)
+            rows = bad.any(axis=tuple(a for a in range(bad.ndim) if a != bad.ndim - 2))
+            self.group.stop(frame.rows[rows])
+        return np.minimum(address, last)
+
     def load_shared(self, buffer: Buffer, address: Value, count: int, frame: Frame) -> Array:
         """`count` physically consecutive elements from a byte address; new first axis."""
         size = buffer.dtype.bytes
@@ -61,7 +82,7 @@ class SharedAccess(CheckedBase):
         if what == "read":
             self.check_filled(buffer, access, frame)
             if group.findings.wants(f.RACE):
-                clash = shadow.read(access, group.clocks, self.loc)
+                clash = shadow.read(access, group.clocks, self.loc, self.inserted())
                 if clash is not None:
                     self.report_clash(buffer, access, clash, frame, "read")
             return None
@@ -73,7 +94,9 @@ class SharedAccess(CheckedBase):
         shadow.set_state(access, VALID)
         if not group.findings.wants(f.RACE):
             return None
-        by_write, by_read = shadow.write(access, group.clocks, self.loc, ordinary=True)
+        by_write, by_read = shadow.write(
+            access, group.clocks, self.loc, ordinary=True, inserted=self.inserted()
+        )
         found = by_read or by_write
         return None if found is None else (access, found)
 
@@ -116,7 +139,8 @@ class SharedAccess(CheckedBase):
             f"warp {mine}'s {what} of {buffer.root.name} is not ordered after "
             f"{self.group.clocks.name(clash.other)} has {clash.kind} the same element"
         )
-        self._report_cell(f.RACE, text, buffer, access, clash.entry, frame, clash.other_loc)
+        hint = f.INSERTED_HINT if clash.inserted and self.inserted() else ""
+        self._report_cell(f.RACE, text, buffer, access, clash.entry, frame, clash.other_loc, hint)
 
     def _report_cell(
         self,
@@ -127,11 +151,12 @@ class SharedAccess(CheckedBase):
         entry: int,
         frame: Frame,
         other: Loc | None = None,
+        hint: str = "",
     ) -> None:
         at = access.place(entry)
         found = self.group.shared.element(int(access.cells[entry]) * self.group.shadow.granule)
         index = found[1] if found is not None else None
-        self.report(code, text, frame, at, buffer, index, other)
+        self.report(code, text, frame, at, buffer, index, other, hint)
 
     def _count_shared(self, address: Value, width: int, frame: Frame, what: str) -> None:
         counters = self.group.counters

@@ -38,12 +38,14 @@ def simulate(
     seed: int = 0,
     schedule: Schedule = "late",
     max_memory: int = 3 << 30,
+    loop_seconds: float = 5.0,
     progress: Progress | None = None,
 ) -> SimReport:
     """Run all kernels of `program`; `arrays` (tensor parameters by name) change in place.
 
     `scalars` are runtime numbers and dynamic sizes by name; sizes that are missing are read off
     the arrays' shapes. `checks`: True for all, False for none, or names out of ALL_CHECKS.
+    A while loop of many iterations that runs longer than `loop_seconds` is taken to have no end.
     `progress(done, total)` counts blocks. Raises TileErrors for arguments that do not fit and for
     programs that cannot be simulated; problems of the program itself are findings.
     """
@@ -51,11 +53,11 @@ def simulate(
     findings = Findings(_checks(checks))
     if schedule not in SCHEDULES:
         raise TileValueError(
-            f"there is no schedule {schedule!r}", code="TL2103", hint="use " + ", ".join(SCHEDULES)
+            f"there is no schedule {schedule!r}", code="TL2108", hint="use " + ", ".join(SCHEDULES)
         )
     env = _environment(program, arrays, scalars or {})
     memory = _bind(program, arrays, env)
-    code = Code(RUNNERS, DRIVERS)
+    code = Code(RUNNERS, DRIVERS, loop_seconds)
     counters: list[KernelCounters] = []
     events: list[Event] = []
     printed: list[Printed] = []
@@ -83,7 +85,7 @@ def _checks(checks: bool | Iterable[str]) -> frozenset[str]:
     if chosen - ALL_CHECKS:
         raise TileValueError(
             f"there is no check {sorted(chosen - ALL_CHECKS)[0]!r}",
-            code="TL2104", hint="use " + ", ".join(sorted(ALL_CHECKS)),
+            code="TL2109", hint="use " + ", ".join(sorted(ALL_CHECKS)),
         )  # fmt: skip
     return chosen
 
@@ -93,6 +95,9 @@ class _NoMemory:
 
     def read(self, load: Any, indices: Any, frame: Any) -> Any:
         raise TileTypeError(f"a launch extent reads {load.buffer.name}", code="TL2105")
+
+    def divided_by_zero(self, where: Any, frame: Any) -> None:
+        raise TileValueError("a launch extent or a shape divides by zero", code="TL2012")
 
 
 _NO_MEMORY = _NoMemory()

@@ -12,7 +12,7 @@ from typing import Any
 from tilelab.ir import Expr, Node, Seq, Stmt
 from tilelab.sim.code import Code
 from tilelab.sim.evaluate import evaluate
-from tilelab.sim.frame import Frame, Value
+from tilelab.sim.frame import Frame, Value, snapshot
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.lanes import BlocksStopped
 from tilelab.sim.machine import LaneMachine
@@ -81,9 +81,13 @@ class Strand:
         """An expression's value."""
         return evaluate(e, frame, self.machine.memory)
 
+    def kept(self, e: Expr, frame: Frame) -> Value:
+        """An expression's value as it is now, whatever is stored later."""
+        return snapshot(evaluate(e, frame, self.machine.memory))
+
     def place(self, ref: Ref, frame: Frame) -> Place:
         """A Ref with its indices evaluated."""
-        return Place(ref.buffer, tuple(self.value(i, frame) for i in ref.indices))
+        return Place(ref.buffer, tuple(self.kept(i, frame) for i in ref.indices))
 
     def operand(self, operand: Node, frame: Frame) -> Any:
         """An instruction's operand, as meanings get it."""
@@ -105,6 +109,6 @@ def _operand_descriptor(strand: Strand, operand: SharedDescriptor, frame: Frame)
 
 
 _OPERANDS: dict[type[Node], Callable[[Strand, Any, Frame], Any]] = {
-    Expr: Strand.value, Ref: Strand.place, TensorMap: _operand_map,
+    Expr: Strand.kept, Ref: Strand.place, TensorMap: _operand_map,
     SharedDescriptor: _operand_descriptor,
 }  # fmt: skip

@@ -101,13 +101,14 @@ class Transfer:
         group = self.group
         access = self.access()
         if group.findings.wants(f.RACE):
-            clash = group.shadow.read(access, group.clocks, self.loc)
+            clash = group.shadow.read(access, group.clocks, self.loc, inserted=True)
             if clash is not None:
                 group.report(
                     f.RACE, f"the TMA store of {self.place.buffer.root.name} reads what "
                     f"{group.clocks.name(clash.other)} writes, without an order between them",
                     self.loc,
                     row=int(self.rows[0]), buffer=self.place.buffer, other=clash.other_loc,
+                    hint=f.INSERTED_HINT if clash.inserted else "",
                 )  # fmt: skip
         group.shadow.hold(access, -1)
         if len(self.chunks) == 1:
@@ -235,14 +236,17 @@ def issue_load(transfer: Transfer) -> None:
         text = f"a TMA load overwrites {buffer.root.name} while it is still being {busy[1]}"
         _report_cell(transfer, access, busy[0], f.MISSING_WAIT, text, None)
     if group.findings.wants(f.RACE):
-        by_write, by_read = group.shadow.write(access, group.clocks, transfer.loc, ordinary=False)
+        by_write, by_read = group.shadow.write(
+            access, group.clocks, transfer.loc, ordinary=False, inserted=True
+        )
         clash = by_read or by_write
         if clash is not None:
             text = (
                 f"a TMA load into {buffer.root.name} is not ordered after "
                 f"{group.clocks.name(clash.other)} has {clash.kind} the same place"
             )
-            _report_cell(transfer, access, clash.entry, f.RACE, text, clash.other_loc)
+            hint = f.INSERTED_HINT if clash.inserted else ""
+            _report_cell(transfer, access, clash.entry, f.RACE, text, clash.other_loc, hint)
     group.shadow.set_state(access, ARRIVING)
     transfer.clock = group.clocks.publish(np.array([transfer.warp]))
 
@@ -265,7 +269,13 @@ def issue_store(transfer: Transfer) -> None:
 
 
 def _report_cell(
-    transfer: Transfer, access: Access, entry: int, code: str, text: str, other: Loc | None
+    transfer: Transfer,
+    access: Access,
+    entry: int,
+    code: str,
+    text: str,
+    other: Loc | None,
+    hint: str = "",
 ) -> None:
     group = transfer.group
     row = 0 if access.rows is None else int(access.rows[entry])
@@ -273,5 +283,5 @@ def _report_cell(
     buffer = found[0] if found else transfer.place.buffer
     group.report(
         code, text, transfer.loc, row=row, thread=transfer.warp * WARP, buffer=buffer,
-        index=found[1] if found else None, other=other,
+        index=found[1] if found else None, other=other, hint=hint,
     )  # fmt: skip

@@ -8,25 +8,16 @@ from typing import Any, cast
 from tilelab.ir import For, If, Node, Seq, Stmt, While
 from tilelab.sim.code import Driver
 from tilelab.sim.frame import Frame
-from tilelab.sim.statements import (
-    LoopExit,
-    bind_result,
-    iterations,
-    leaves,
-    sides,
-    while_true,
-)
+from tilelab.sim.loops import going, iterations, together, while_true
+from tilelab.sim.statements import bind_result, sides
 from tilelab.sim.strand import Strand
 from tilelab.sim.waits import JoinWait
 from tilelab.thread import Invoke, WarpRoles
 
 
 def _drive_seq(s: Strand, stmt: Seq, frame: Frame) -> Iterator[Any]:
-    for part in stmt.body:
-        if s.code.waits(part):
-            yield from s.drive(part, frame)
-        else:
-            s.run(part, frame)
+    for part, inner in going(s, stmt, frame):
+        yield from s.drive(part, inner)
 
 
 def _drive_invoke(s: Strand, stmt: Invoke, frame: Frame) -> Iterator[Any]:
@@ -47,11 +38,11 @@ def _drive_while(s: Strand, stmt: While, frame: Frame) -> Iterator[Any]:
 
 def _drive_loop(s: Strand, body: Seq, frames: Iterator[Frame]) -> Iterator[Any]:
     for inner in frames:
-        try:
-            yield from s.drive(body, inner)
-        except LoopExit as exit_:
-            if leaves(exit_, inner):
-                break
+        parts = together(s, body, inner)
+        if len(parts) == 1:
+            yield from s.drive(body, parts[0])
+        else:
+            yield from _fork(s, [(s.role, body, part) for part in parts], body)
 
 
 def _drive_if(s: Strand, stmt: If, frame: Frame) -> Iterator[Any]:
