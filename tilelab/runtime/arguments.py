@@ -223,13 +223,6 @@ def misaligned(needs: Sequence[Alignment], facts: dict[str, TensorFacts]) -> str
                 f"{fact.pointer % unit} bytes past a multiple of {unit}, expected 0"
             )
         inner = _innermost(buffer)
-        length = fact.shape[inner] * buffer.dtype.bytes if fact.shape else 0
-        # A wide access takes elements that exist together: a dynamic row must be whole runs.
-        if need.rows and buffer.rank and const_int(buffer.shape[inner]) is None and length % unit:
-            return (
-                f"rows of argument {buffer.root.name} are {length} bytes long, expected a multiple "
-                f"of {unit}"
-            )
         for axis, (extent, stride) in enumerate(zip(fact.shape, fact.strides, strict=True)):
             step = stride * buffer.dtype.bytes
             if need.rows and axis != inner and extent > 1 and step % unit:
@@ -237,6 +230,13 @@ def misaligned(needs: Sequence[Alignment], facts: dict[str, TensorFacts]) -> str
                     f"rows of argument {buffer.root.name} lie {step} bytes apart, expected a "
                     f"multiple of {unit}"
                 )
+        length = fact.shape[inner] * buffer.dtype.bytes if fact.shape else 0
+        # A wide access takes elements that exist together: a dynamic row must be whole runs.
+        if need.rows and buffer.rank and const_int(buffer.shape[inner]) is None and length % unit:
+            return (
+                f"rows of argument {buffer.root.name} are {length} bytes long, expected a multiple "
+                f"of {unit}"
+            )
     return None
 
 
