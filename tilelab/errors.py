@@ -130,6 +130,12 @@ class TileNameError(TileError, AttributeError):
     default_code = "TL1005"
 
 
+class TileUndefinedName(TileError, NameError):
+    """A name that traced code reads and nothing defines."""
+
+    default_code = "TL1409"
+
+
 class TileNotSupported(TileError, NotImplementedError):
     """A construct that is understood and not supported, said instead of ignored."""
 

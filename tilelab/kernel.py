@@ -11,7 +11,7 @@ from typing import Any
 
 from tilelab.absent import absent
 from tilelab.compiler import lower
-from tilelab.errors import TileRuntimeError, TileValueError
+from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
 from tilelab.ir import Function
 from tilelab.profiler import Profiler
 from tilelab.runtime import driver
@@ -72,10 +72,12 @@ class JITKernel(Inspection):
 
     # ---- calling -----------------------------------------------------------------------------
 
-    def __call__(self, *args: Any) -> Any:
-        """Run with the inputs in order; gives the output, a list of several outputs, or None when
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Run with the inputs in order, or by their names; gives the output, a list of several outputs, or None when
         the program writes into its arguments. A grid without blocks launches nothing: outputs
         are then returned as allocated."""
+        if named:
+            args = self.signature.ordered(args, named)
         result = self._launcher.quick(args)
         if result is not MISS:
             return result

@@ -7,9 +7,11 @@ from types import FunctionType
 from typing import Any
 
 from tilelab.errors import Loc, TileError, TileRuntimeError, TileValueError
+from tilelab.frontend.foreign import explain
 from tilelab.frontend.frame import Frame
 from tilelab.frontend.mutate import bind_tracer, plain_function, traced_code
 from tilelab.frontend.params import make_params, settled, value_of
+from tilelab.frontend.ranges import check_ranges
 from tilelab.frontend.scopes import check_scopes
 from tilelab.frontend.session import Session
 from tilelab.ir import Buffer, Expr, Function, Kernel, Node, ScalarParam, TensorParam, Var, walk
@@ -79,6 +81,11 @@ def run_traced(
         except TileError as error:
             error.at(session.loc_of(error.__traceback__))
             raise
+        except (TypeError, AttributeError, NameError) as error:
+            explained = explain(error, session)
+            if explained is None:
+                raise
+            raise explained from None
     return returned
 
 
@@ -129,6 +136,7 @@ def assemble(
         tuple(session.workspaces), loc=loc,
     )  # fmt: skip
     check_scopes(function)
+    check_ranges(function)
     return function
 
 

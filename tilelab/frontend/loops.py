@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol
 
 from tilelab.dtypes import promote
 from tilelab.errors import Loc, TileTypeError, TileValueError
-from tilelab.frontend.session import OpenKernel, Session
+from tilelab.frontend.session import OpenKernel, Session, open_kernel
 from tilelab.ir import (
     Expr,
     For,
@@ -26,6 +26,7 @@ from tilelab.ir import (
     const_int,
 )
 from tilelab.ir.builder import seq
+from tilelab.ir.operators import Operators
 
 Attrs = tuple[tuple[str, object], ...]
 Finish = Callable[[], None]
@@ -112,14 +113,19 @@ class ParallelLoop(_NotIterable):
         return variables[0] if len(variables) == 1 else list(variables), finish
 
 
-@dataclass(frozen=True)
-class ThreadLoop(_NotIterable):
+@dataclass(frozen=True, eq=False)
+class ThreadLoop(Operators, _NotIterable):
     """A loop whose iterations are the indices of a hardware axis ("threadIdx.x", "blockIdx.y"):
-    each thread runs its own one."""
+    each thread runs its own one. Bound to a name instead (`tx = T.thread_binding(...)`), it is
+    that index."""
 
     start: Any
     stop: Any
     axis: str
+
+    def __expr__(self) -> Expr:
+        """The index, counted from the loop's start."""
+        return as_expr(self.start) + self.variable(open_kernel("T.thread_binding"))
 
     def _of(self, kernel: OpenKernel) -> tuple[int, tuple[Var, ...], tuple[Any, ...]]:
         number = "xyz".index(self.axis[-1])

@@ -135,6 +135,10 @@ class Builder:
             if isinstance(constant, CodeType) and constant.co_name.startswith("<"):
                 self.add_traced(constant, owner or code)
 
+    def is_traced_code(self, code: CodeType) -> bool:
+        """Whether `code` was declared as traced user code."""
+        return id(code) in self._owners
+
     def loc(self) -> Loc | None:
         """The place in traced code that is running now, with the macros it was called from."""
         places: list[tuple[CodeType, int, int]] = []

@@ -31,6 +31,7 @@ from tilelab.ir import (
 )
 from tilelab.language.instruct import bound
 from tilelab.language.launch import linear_thread
+from tilelab.language.memory import alloc_local
 from tilelab.language.warp import shfl_xor
 
 _WARP = 32
@@ -229,10 +230,16 @@ def alloc_global(shape: Any, dtype: Any, scope: str = "global") -> Buffer:
     return buffer
 
 
+def alloc_buffer(shape: Any, dtype: Any = "float32", scope: str = "global") -> Buffer:
+    """A buffer in the memory space `scope`: a workspace in global memory (the default), or what
+    T.alloc_shared, T.alloc_fragment and T.alloc_local make."""
+    return alloc_global(shape, dtype) if scope == "global" else alloc_local(shape, dtype, scope)
+
+
 NAMES: dict[str, Any] = {
     f.__name__: f
     for f in (
-        alloc_global, attr, comm_reducer, continue_loop, evaluate, launch_thread, loop_break,
+        alloc_buffer, alloc_global, attr, comm_reducer, continue_loop, evaluate, launch_thread, loop_break,
         thread_binding, tvm_thread_allreduce,
     )
 }  # fmt: skip

@@ -6,7 +6,7 @@ sizes are solved from the shapes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,14 @@ from tilelab.errors import Loc, TileTypeError, TileValueError
 from tilelab.ir import Buffer, Expr, ScalarParam, TensorParam, Var, const_int
 from tilelab.runtime.evaluate import function_of
 from tilelab.runtime.sizes import SizeSolver
-from tilelab.runtime.tensors import TensorFacts, facts_of, is_tensor, same_dtype, torch_name
+from tilelab.runtime.tensors import (
+    TensorFacts,
+    facts_of,
+    is_tensor,
+    same_dtype,
+    torch_name,
+    without_memory,
+)
 from tilelab.thread.nodes import Alignment
 
 Param = TensorParam | ScalarParam
@@ -51,7 +58,7 @@ class Signature:
         self.params = tuple(params)
         self.sizes = tuple(sizes)
         self.loc = loc
-        self.outputs = _positions(name, outputs, self.params)
+        self.outputs = _positions(name, outputs, self.params, loc)
         self.inputs = tuple(i for i in range(len(params)) if i not in self.outputs)
         self.scalars = tuple(p.var for p in params if isinstance(p, ScalarParam))
         self.variables = (*self.sizes, *self.scalars)
@@ -85,6 +92,22 @@ class Signature:
             if fact is not None:
                 self._check_layout(position, fact, numbers)
         return Binding(tuple(values), tuple(facts), sizes, device)
+
+    def ordered(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The inputs of a call in order, given those passed by name.
+
+        TileTypeError (TL1611) for a name that no input has, and for one that is given twice.
+        """
+        names = [self.params[i].name for i in self.inputs]
+        missing = names[len(args) :]
+        for name in named:
+            if name not in missing:
+                known = "is given twice" if name in names else "is no input"
+                raise TileTypeError(
+                    f"argument {name} of {self.name} {known}", code="TL1611", loc=self.loc,
+                    hint=f"call {self.name} with: {', '.join(names) or 'none'}",
+                )  # fmt: skip
+        return (*args, *(named[name] for name in missing if name in named))
 
     def numbers(self, binding: Binding) -> tuple[Any, ...]:
         """Values of `variables`: the dynamic sizes, then the scalar parameters."""
@@ -137,6 +160,13 @@ class Signature:
             raise TileTypeError(
                 f"argument {param.name} of {self.name} is a tensor, got {_kind(value)}",
                 code="TL1612", loc=self.loc, hint=f"pass {describe(param)}",
+            )  # fmt: skip
+        without = without_memory(value)
+        if without:
+            raise TileTypeError(
+                f"argument {param.name} of {self.name} is {without}, which has no elements in "
+                "memory",
+                code="TL1612", loc=self.loc, hint=f"pass a dense tensor: {describe(param)}",
             )  # fmt: skip
         facts, expected = facts_of(value), param.buffer.dtype
         if not same_dtype(expected, facts.dtype):
@@ -290,7 +320,9 @@ def _kind(value: object) -> str:
     return "None" if value is None else f"a {type(value).__name__}"
 
 
-def _positions(name: str, outputs: Sequence[int], params: Sequence[Param]) -> tuple[int, ...]:
+def _positions(
+    name: str, outputs: Sequence[int], params: Sequence[Param], loc: Loc | None
+) -> tuple[int, ...]:
     """Indices of outputs, negative ones resolved, in the order given."""
     found: list[int] = []
     for index in outputs:
@@ -298,18 +330,18 @@ def _positions(name: str, outputs: Sequence[int], params: Sequence[Param]) -> tu
         if not 0 <= position < len(params):
             raise TileValueError(
                 f"out_idx {index} names no parameter of {name}, which has {len(params)}",
-                code="TL1621", hint=f"use 0 to {len(params) - 1}, or negative from the end",
+                code="TL1621", loc=loc, hint=f"use 0 to {len(params) - 1}, or negative from the end",
             )  # fmt: skip
         if isinstance(params[position], ScalarParam):
             raise TileValueError(
                 f"out_idx {index} of {name} is {params[position].name}, a number: only tensors "
                 "can be outputs",
-                code="TL1621", hint="name a tensor parameter",
+                code="TL1621", loc=loc, hint="name a tensor parameter",
             )  # fmt: skip
         if position in found:
             raise TileValueError(
                 f"out_idx of {name} names parameter {params[position].name} twice",
-                code="TL1621", hint="name each output once",
+                code="TL1621", loc=loc, hint="name each output once",
             )  # fmt: skip
         found.append(position)
     return tuple(found)

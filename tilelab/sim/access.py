@@ -6,20 +6,19 @@ where it cannot.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tilelab.ir import Buffer, Load, Scope
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, Value, varies
+from tilelab.sim.global_access import GlobalAccess
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.place import Place, first_of, spread
 from tilelab.sim.registers import Run
 from tilelab.sim.shared_access import SharedAccess
 
 
-class CheckedMemory(SharedAccess):
+class CheckedMemory(SharedAccess, GlobalAccess):
     """The memory of a group as one strand sees it."""
 
     def __init__(self, group: BlockGroup) -> None:
@@ -40,8 +39,8 @@ class CheckedMemory(SharedAccess):
         if scope is Scope.LOCAL:
             return self._load_local(place, frame)
         if scope is Scope.GLOBAL:
-            self._count_global(place, frame, 1, "read")
-            return self.load_global(place)
+            self.count_global(place, frame, 1, "read")
+            return self.load_global(place, frame)
         return self.load_shared(place.buffer, self.address(place), 1, frame)[0]
 
     def store(self, place: Place, values: Array, frame: Frame) -> None:
@@ -51,7 +50,7 @@ class CheckedMemory(SharedAccess):
         if scope is Scope.LOCAL:
             self._store_local(place, values, frame)
         elif scope is Scope.GLOBAL:
-            self._count_global(place, frame, 1, "written")
+            self.count_global(place, frame, 1, "written")
             self.store_global(place, values, frame)
         else:
             self.store_shared(place.buffer, self.address(place), values[None], frame)
@@ -67,8 +66,8 @@ class CheckedMemory(SharedAccess):
         if buffer.scope is Scope.LOCAL:
             return self._load_local(whole, inner)
         if buffer.scope is Scope.GLOBAL:
-            self._count_global(first_of(whole), frame, count, "read")
-            return self.load_global(whole)
+            self.count_global(first_of(whole), frame, count, "read")
+            return self.load_global(whole, inner)
         width = count * buffer.dtype.bytes
         start = self.fitted(buffer, self.address(first_of(whole)), width, frame)
         return self.load_shared(buffer, start, count, frame)
@@ -85,7 +84,7 @@ class CheckedMemory(SharedAccess):
         if buffer.scope is Scope.LOCAL:
             self._store_local(whole, values, inner)
         elif buffer.scope is Scope.GLOBAL:
-            self._count_global(first_of(whole), frame, count, "written")
+            self.count_global(first_of(whole), frame, count, "written")
             self.store_global(whole, values, inner)
         else:
             width = count * buffer.dtype.bytes
@@ -135,45 +134,3 @@ class CheckedMemory(SharedAccess):
                 self.report(f.MISSING_WAIT, text, frame, (0, 0), buffer, (max(low, first),),
                              hint="wait for the wgmma group first")  # fmt: skip
                 return
-
-    # ---- global memory ------------------------------------------------------------------------
-
-    def load_global(self, place: Place) -> Array:
-        """Elements at in-range indices."""
-        out = np.asarray(self.group.arrays[place.buffer][place.indices])
-        return out.reshape(1, 1) if out.ndim == 0 else out
-
-    def store_global(self, place: Place, values: Array, frame: Frame) -> None:
-        """Write where the mask allows and the block still runs."""
-        array, mask = self.group.arrays[place.buffer], frame.mask
-        if self.group.dead[frame.rows].any():
-            alive = ~self.group.dead[frame.rows][:, None]
-            mask = alive if mask is None else mask & alive
-        shaped = [np.asarray(i) for i in place.indices]
-        shape = np.broadcast_shapes(values.shape, *(i.shape for i in shaped))
-        if mask is None:
-            array[tuple(np.broadcast_to(i, shape) for i in shaped)] = values
-            return
-        shape = np.broadcast_shapes(shape, mask.shape)
-        on = np.broadcast_to(mask, shape)
-        where = tuple(np.broadcast_to(i, shape)[on] for i in shaped)
-        array[where] = np.broadcast_to(values, shape)[on]
-
-    def _count_global(self, place: Place, frame: Frame, count: int, what: str) -> None:
-        counters, width = self.group.counters, count * place.buffer.dtype.bytes
-        counters.add(self.loc, f"global_bytes_{what}", frame.active() * width)
-        array = self.group.arrays[place.buffer]
-        sampled = counters.due((self.statement, what))
-        if not sampled and count == 1:
-            return
-        address: Any = 0
-        for index, stride in zip(place.indices, array.strides, strict=True):
-            address = address + np.asarray(index, np.int64) * stride
-        address = np.asarray(address)
-        if count > 1:
-            self.check_alignment(address, width, frame, place.buffer)
-        shape = np.broadcast_shapes(np.shape(address), frame.shape)
-        lanes = np.broadcast_to(address, shape)[..., 0, :]
-        mask = None if frame.mask is None else np.broadcast_to(frame.mask, shape)[..., 0, :]
-        if sampled:
-            counters.sample_global(self.loc, lanes, width, mask)

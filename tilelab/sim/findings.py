@@ -53,7 +53,11 @@ INSERTED_HINT = (
     "both accesses come from copies or products that tilelab lowered, where a program cannot put "
     "a barrier: this is a bug of tilelab, please report it with the program"
 )
-"""Instead of the advice on RACE where no barrier of the program could help."""
+BETWEEN_BLOCKS_HINT = (
+    "give each block elements of its own, update them by atomics, or use two kernels: "
+    "nothing orders the blocks of a launch"
+)
+"""These two stand instead of the advice on RACE where no barrier of the program could help."""
 
 
 @dataclass(frozen=True)

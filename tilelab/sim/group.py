@@ -17,6 +17,7 @@ from tilelab.sim.barriers import BlockBarriers, MBarriers
 from tilelab.sim.counters import KernelCounters
 from tilelab.sim.findings import Finding, Findings
 from tilelab.sim.frame import Array, Frame
+from tilelab.sim.global_order import GlobalOrder
 from tilelab.sim.registers import Registers
 from tilelab.sim.shadow import Access, Clocks, Shadow
 from tilelab.sim.shared import SharedMemory
@@ -52,9 +53,11 @@ class BlockGroup:
         arrays: Mapping[Buffer, Array],
         findings: Findings,
         counters: KernelCounters,
+        order: GlobalOrder,
     ) -> None:
         self.kernel, self.grid, self.numbers = kernel, grid, numbers
         self.arrays, self.findings, self.counters = arrays, findings, counters
+        self.order = order
         self.size = len(numbers)
         warps = -(-kernel.num_threads // WARP)
         self.clocks = Clocks(warps)

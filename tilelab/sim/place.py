@@ -17,7 +17,6 @@ from tilelab.sim.frame import Array, Frame, Value, varies
 from tilelab.sim.group import BlockGroup
 from tilelab.thread import Invoke, VectorCopy
 
-
 _INSERTED = (VectorCopy, Invoke)
 
 

@@ -15,6 +15,7 @@ from tilelab.sim.counters import KernelCounters
 from tilelab.sim.evaluate import evaluate, scalar
 from tilelab.sim.findings import ALL_CHECKS, Findings
 from tilelab.sim.frame import Array, Env, Frame
+from tilelab.sim.global_order import GlobalOrder
 from tilelab.sim.group import BlockGroup, Event
 from tilelab.sim.model import kernel_seconds
 from tilelab.sim.report import SimReport
@@ -184,6 +185,7 @@ class _Launch:
         self.seed, self.max_memory = seed, max_memory
         self.grid = tuple(_number(g, env) for g in kernel.grid)
         self.counters = KernelCounters(kernel.name)
+        self.order = GlobalOrder(kernel, self.memory, int(np.prod(self.grid)))
         self.events: list[Event] = []
         self.speech = Speech()
 
@@ -209,7 +211,9 @@ class _Launch:
 
     def _run_group(self, numbers: Array) -> BlockGroup:
         kernel = self.kernel
-        group = BlockGroup(kernel, self.grid, numbers, self.memory, self.findings, self.counters)
+        group = BlockGroup(
+            kernel, self.grid, numbers, self.memory, self.findings, self.counters, self.order
+        )
         group.speech = self.speech
         env = Env(self.env)
         rest = numbers

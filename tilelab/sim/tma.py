@@ -6,7 +6,6 @@ another, 16-byte pieces moved by the swizzle, which works on address bits as on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -16,8 +15,10 @@ import numpy as np
 from tilelab.errors import Loc
 from tilelab.layout.swizzle import TMA_SWIZZLES
 from tilelab.sim import findings as f
+from tilelab.sim import global_boxes
 from tilelab.sim.barriers import MBarriers
 from tilelab.sim.frame import Array
+from tilelab.sim.global_boxes import box_view, overlap
 from tilelab.sim.group import WARP, BlockGroup
 from tilelab.sim.place import Place
 from tilelab.sim.shadow import ARRIVING, VALID, Access
@@ -83,6 +84,7 @@ class Transfer:
     def finish_load(self) -> None:
         """The bytes arrive: shared memory changes, and the barrier counts them."""
         group = self.group
+        global_boxes.note(self, stores=False)
         data = gather_boxes(group.arrays[self.tensor_map.tensor], self.tensor_map, self.coords)
         pieces = data.reshape(len(self.rows), -1).view(np.complex128)
         if len(self.chunks) == 1:
@@ -117,24 +119,8 @@ class Transfer:
             pieces = group.shared.load_chunks_each(self.rows, self.chunks)
         alive = ~group.dead[self.rows]
         array = group.arrays[self.tensor_map.tensor]
+        global_boxes.note(self, stores=True, data=pieces)
         scatter_boxes(array, self.tensor_map, self.coords[alive], pieces[alive])
-
-
-def box_view(array: Array, tensor_map: TensorMap) -> Array:
-    """The tensor with the map's axes, outermost first."""
-    return array.transpose(tuple(reversed(tensor_map.axes)))
-
-
-def _overlap(start: Sequence[int], box: Sequence[int], shape: Sequence[int]) -> tuple[Any, Any]:
-    """Slices (of the tensor, of the box) of the part of a box that lies inside."""
-    inside: list[slice] = []
-    within: list[slice] = []
-    for first, extent, size in zip(start, box, shape, strict=True):
-        low, high = max(first, 0), min(first + extent, size)
-        high = max(high, low)
-        inside.append(slice(low, high))
-        within.append(slice(low - first, high - first))
-    return tuple(inside), tuple(within)
 
 
 def gather_boxes(array: Array, tensor_map: TensorMap, coords: Array) -> Array:
@@ -142,7 +128,7 @@ def gather_boxes(array: Array, tensor_map: TensorMap, coords: Array) -> Array:
     view, box = box_view(array, tensor_map), tuple(reversed(tensor_map.box))
     out = np.zeros((len(coords), *box), array.dtype)
     for i, start in enumerate(coords[:, ::-1].tolist()):
-        inside, within = _overlap(start, box, view.shape)
+        inside, within = overlap(start, box, view.shape)
         out[i][within] = view[inside]
     return out
 
@@ -152,7 +138,7 @@ def scatter_boxes(array: Array, tensor_map: TensorMap, coords: Array, pieces: Ar
     view, box = box_view(array, tensor_map), tuple(reversed(tensor_map.box))
     data = np.ascontiguousarray(pieces).view(array.dtype).reshape(len(coords), *box)
     for i, start in enumerate(coords[:, ::-1].tolist()):
-        inside, within = _overlap(start, box, view.shape)
+        inside, within = overlap(start, box, view.shape)
         view[inside] = data[i][within]
 
 

@@ -190,6 +190,7 @@ class TensorCore:
         access: Any,
         entry: int,
         other: Loc | None = None,
+        hint: str = "",
     ) -> None:
         group = self.group
         row = int(product.frame.rows[0]) if access.rows is None else int(access.rows[entry])
@@ -197,6 +198,7 @@ class TensorCore:
         group.report(
             code, text, product.loc, row=row, thread=int(product.frame.lanes[0]),
             buffer=found[0] if found else None, index=found[1] if found else None, other=other,
+            hint=hint,
         )  # fmt: skip
 
     def _end(self, chunks: Array | None, product: Product) -> None:
@@ -207,11 +209,12 @@ class TensorCore:
         shadow.hold(access, -1)
         if not self.group.findings.wants(f.RACE):
             return
-        clash = shadow.read(access, self.group.clocks, product.loc)
+        clash = shadow.read(access, self.group.clocks, product.loc, inserted=True)
         if clash is not None:
             writer = self.group.clocks.name(clash.other)
             text = f"wgmma reads what {writer} writes, with no order between them"
-            self._report(f.RACE, text, product, access, clash.entry, clash.other_loc)
+            hint = f.INSERTED_HINT if clash.inserted else ""
+            self._report(f.RACE, text, product, access, clash.entry, clash.other_loc, hint)
 
     def _run(self, products: list[Product]) -> None:
         start = 0

@@ -1,0 +1,186 @@
+"""Checked access to global memory: traffic, and order between blocks and warps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilelab.ir import Buffer
+from tilelab.sim import findings as f
+from tilelab.sim.frame import Array, Frame
+from tilelab.sim.global_order import Marks, block_of, note_read, same_thread, thread_of
+from tilelab.sim.place import CheckedBase, Place
+from tilelab.sim.speech import coordinates
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """The active elements of one access, flat: their indices, and who touches them."""
+
+    where: tuple[Array, ...]
+    mine: Array
+    shape: tuple[int, ...]
+    on: Array | None  # which of `shape` are active; None: all
+
+    def flat(self, values: Array) -> Array:
+        """Values of the access, one for each entry."""
+        full = np.broadcast_to(values, self.shape)
+        return full.reshape(-1) if self.on is None else full[self.on]
+
+    def place(self, entry: int) -> tuple[int, int]:
+        """(block position, lane position) in the frame of an entry."""
+        number = entry if self.on is None else int(np.flatnonzero(self.on)[entry])
+        *_, row, lane = np.unravel_index(number, self.shape)
+        return int(row), int(lane)
+
+
+class GlobalAccess(CheckedBase):
+    """Loads and stores of tensors at in-range indices."""
+
+    def load_global(self, place: Place, frame: Frame) -> Array:
+        """Elements, one per lane."""
+        marks = self._watched(place.buffer)
+        if marks is not None and marks.reads is not None:
+            self._note_read(place, marks, marks.reads, frame)
+        out = np.asarray(self.group.arrays[place.buffer][place.indices])
+        return out.reshape(1, 1) if out.ndim == 0 else out
+
+    def store_global(self, place: Place, values: Array, frame: Frame) -> None:
+        """Write where the mask allows and the block still runs."""
+        array = self.group.arrays[place.buffer]
+        marks = self._watched(place.buffer)
+        if marks is not None:
+            self._watched_store(place, array, values, marks, frame)
+            return
+        mask = self._effective_mask(frame)
+        shaped = [np.asarray(i) for i in place.indices]
+        shape = np.broadcast_shapes(values.shape, *(i.shape for i in shaped))
+        if mask is None:
+            array[tuple(np.broadcast_to(i, shape) for i in shaped)] = values
+            return
+        shape = np.broadcast_shapes(shape, mask.shape)
+        on = np.broadcast_to(mask, shape)
+        where = tuple(np.broadcast_to(i, shape)[on] for i in shaped)
+        array[where] = np.broadcast_to(values, shape)[on]
+
+    def _effective_mask(self, frame: Frame) -> Array | None:
+        dead = self.group.dead[frame.rows]
+        if not dead.any():
+            return frame.mask
+        alive = ~dead[:, None]
+        return alive if frame.mask is None else frame.mask & alive
+
+    def _watched(self, buffer: Buffer) -> Marks | None:
+        return self.group.order.marks(buffer) if self.group.findings.wants(f.RACE) else None
+
+    def _entries(self, place: Place, frame: Frame) -> _Entries:
+        group = self.group
+        stamps = group.order.stamp(
+            group.numbers[frame.rows], frame.lanes, group.clocks, self.loc, self.inserted()
+        )
+        shaped = [np.asarray(i) for i in place.indices]
+        shape = np.broadcast_shapes(frame.shape, *(i.shape for i in shaped))
+        mask = self._effective_mask(frame)
+        on = None if mask is None else np.broadcast_to(mask, shape)
+        full = [np.broadcast_to(i, shape) for i in (*shaped, stamps)]
+        *where, mine = [i.reshape(-1) if on is None else i[on] for i in full]
+        return _Entries(tuple(where), mine, shape, on)
+
+    def _note_read(self, place: Place, marks: Marks, reads: Array, frame: Frame) -> None:
+        entries, order = self._entries(place, frame), self.group.order
+        if not len(entries.mine):
+            return
+        writes = marks.writes[entries.where]
+        if writes.any():
+            bad = order.unordered(writes, entries.mine, self.group.clocks)
+            if bad.any():
+                self._report_race(place.buffer, entries, bad, writes, frame, ("read", "written"))
+        note_read(reads, entries.where, entries.mine)
+
+    def _watched_store(
+        self, place: Place, array: Array, values: Array, marks: Marks, frame: Frame
+    ) -> None:
+        entries = self._entries(place, frame)
+        where, mine, order = entries.where, entries.mine, self.group.order
+        if not len(mine):
+            return
+        data = np.ascontiguousarray(entries.flat(values)).astype(array.dtype, copy=False)
+        for old, what in ((marks.writes, "written"), (marks.reads, "read")):
+            earlier = None if old is None else old[where]
+            if earlier is None or not earlier.any():
+                continue
+            bad = order.unordered(earlier, mine, self.group.clocks)
+            if bad.any():  # equal values make it harmless
+                bad &= _differ(array[where], data)
+            if bad.any():
+                self._report_race(place.buffer, entries, bad, earlier, frame, ("write", what))
+                break
+        array[where] = data
+        marks.writes[where] = mine
+        lost = _differ(array[where], data)
+        if lost.any():
+            lost &= ~same_thread(marks.writes[where], mine)
+        if lost.any():
+            self._report_crowd(place.buffer, entries, lost, frame)
+
+    def _report_crowd(self, buffer: Buffer, entries: _Entries, lost: Array, frame: Frame) -> None:
+        entry = int(lost.argmax())
+        index = tuple(int(i[entry]) for i in entries.where)
+        text = f"several threads write different values to one element of {buffer.root.name}"
+        self.report(f.RACE, text, frame, entries.place(entry), buffer, index,
+                    hint="let one thread write it")  # fmt: skip
+
+    def _report_race(
+        self,
+        buffer: Buffer,
+        entries: _Entries,
+        bad: Array,
+        others: Array,
+        frame: Frame,
+        kinds: tuple[str, str],
+    ) -> None:
+        entry = int(bad.argmax())
+        index = tuple(int(i[entry]) for i in entries.where)
+        mine, other = int(entries.mine[entry]), int(others[entry])
+        loc, inserted = self.group.order.place(other)
+        block, what = block_of(other), f"{buffer.root.name}[{', '.join(map(str, index))}]"
+        if block == block_of(mine):
+            text = (
+                f"warp {thread_of(mine) // 32}'s {kinds[0]} of {what} is not ordered after warp "
+                f"{thread_of(other) // 32} has {kinds[1]} the same element"
+            )
+            hint = f.INSERTED_HINT if inserted and self.inserted() else ""
+        else:
+            who = "another block"
+            if block is not None:
+                who = f"block {coordinates(block, self.group.grid)}"
+            text = f"a {kinds[0]} of {what}, which {who} has {kinds[1]} in the same launch"
+            hint = f.BETWEEN_BLOCKS_HINT
+        self.report(f.RACE, text, frame, entries.place(entry), buffer, index, loc, hint)
+
+    def count_global(self, place: Place, frame: Frame, count: int, what: str) -> None:
+        """Count and sample an access of `count` consecutive elements per lane."""
+        counters, width = self.group.counters, count * place.buffer.dtype.bytes
+        counters.add(self.loc, f"global_bytes_{what}", frame.active() * width)
+        array = self.group.arrays[place.buffer]
+        sampled = counters.due((self.statement, what))
+        if not sampled and count == 1:
+            return
+        address: Any = 0
+        for index, stride in zip(place.indices, array.strides, strict=True):
+            address = address + np.asarray(index, np.int64) * stride
+        address = np.asarray(address)
+        if count > 1:
+            self.check_alignment(address, width, frame, place.buffer)
+        shape = np.broadcast_shapes(np.shape(address), frame.shape)
+        lanes = np.broadcast_to(address, shape)[..., 0, :]
+        mask = None if frame.mask is None else np.broadcast_to(frame.mask, shape)[..., 0, :]
+        if sampled:
+            counters.sample_global(self.loc, lanes, width, mask)
+
+
+def _differ(a: Array, b: Array) -> Array:
+    bits = np.dtype(f"u{a.dtype.itemsize}")
+    return a.view(bits) != b.view(bits)

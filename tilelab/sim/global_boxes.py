@@ -1,0 +1,89 @@
+"""TMA boxes in global memory: what they touch, and races with other blocks.
+
+Between the asynchronous accesses of a block and its ordinary ones no order is checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilelab.sim import findings as f
+from tilelab.sim.frame import Array
+from tilelab.sim.global_order import block_of, with_read
+from tilelab.sim.speech import coordinates
+from tilelab.thread import TensorMap
+
+if TYPE_CHECKING:
+    from tilelab.sim.tma import Transfer
+
+
+def box_view(array: Array, tensor_map: TensorMap) -> Array:
+    """The tensor with the map's axes, outermost first."""
+    return array.transpose(tuple(reversed(tensor_map.axes)))
+
+
+def overlap(start: Sequence[int], box: Sequence[int], shape: Sequence[int]) -> tuple[Any, Any]:
+    """Slices (of the tensor, of the box) of the part of a box that lies inside."""
+    inside: list[slice] = []
+    within: list[slice] = []
+    for first, extent, size in zip(start, box, shape, strict=True):
+        low, high = max(first, 0), min(first + extent, size)
+        high = max(high, low)
+        inside.append(slice(low, high))
+        within.append(slice(low - first, high - first))
+    return tuple(inside), tuple(within)
+
+
+def note(transfer: Transfer, stores: bool, data: Array | None = None) -> None:
+    """Record the boxes of a transfer that takes effect now, and report races; `data` are the
+    bytes that a store brings."""
+    group, tensor_map = transfer.group, transfer.tensor_map
+    marks = group.order.marks(tensor_map.tensor) if group.findings.wants(f.RACE) else None
+    if marks is None or (not stores and marks.reads is None):
+        return
+    thread, box = np.array([transfer.warp * 32]), tuple(reversed(tensor_map.box))
+    stamps = group.order.stamp(group.numbers[transfer.rows], thread, None, transfer.loc, True)
+    array = box_view(group.arrays[tensor_map.tensor], tensor_map)
+    writes = box_view(marks.writes, tensor_map)
+    reads = None if marks.reads is None else box_view(marks.reads, tensor_map)
+    for i, start in enumerate(transfer.coords[:, ::-1].tolist()):
+        if group.dead[transfer.rows[i]]:
+            continue
+        inside, within = overlap(start, box, array.shape)
+        mine = stamps[i]
+        new = None
+        if data is not None:
+            new = np.ascontiguousarray(data[i]).view(array.dtype).reshape(box)[within]
+        for earlier, what in ((writes, "written"), (reads if stores else None, "read")):
+            if earlier is not None:
+                _check(transfer, i, (array[inside], new), earlier[inside], mine, what)
+        if stores:
+            writes[inside] = mine
+        elif reads is not None:
+            reads[inside] = with_read(reads[inside], mine)
+
+
+def _check(
+    transfer: Transfer, i: int, values: tuple[Array, Array | None], earlier: Array, mine: Array,
+    what: str,
+) -> None:  # fmt: skip
+    group = transfer.group
+    bad = group.order.unordered(earlier, mine, None)
+    old, new = values
+    if new is not None and bad.any():
+        bits = np.dtype(f"u{old.dtype.itemsize}")
+        bad &= np.ascontiguousarray(old).view(bits) != np.ascontiguousarray(new).view(bits)
+    if not bad.any():
+        return
+    mark = int(earlier.reshape(-1)[int(bad.argmax())])
+    block, buffer = block_of(mark), transfer.tensor_map.tensor
+    who = "another block" if block is None else f"block {coordinates(block, group.grid)}"
+    verb = "load reads" if new is None else "store writes"
+    text = f"a TMA {verb} elements of {buffer.root.name} which {who} has {what} in the same launch"
+    group.report(
+        f.RACE, text, transfer.loc, row=int(transfer.rows[i]), thread=transfer.warp * 32,
+        buffer=buffer, other=group.order.place(mark)[0], hint=f.BETWEEN_BLOCKS_HINT,
+    )  # fmt: skip
