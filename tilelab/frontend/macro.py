@@ -40,7 +40,7 @@ class Macro:
         """Parameters annotated T.Ref. Other annotations are documentation and not evaluated."""
         found: set[str] = set()
         for name, value in self.fn.__annotations__.items():
-            if isinstance(value, str) and value.rpartition(".")[2] in ("Ref", "Var"):
+            if type(value) is str and value.rpartition(".")[2] in ("Ref", "Var"):
                 value = eval(value, namespace(self.fn, self._outer))
             if value is REF:
                 found.add(name)

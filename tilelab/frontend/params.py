@@ -43,7 +43,7 @@ def annotations_of(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> 
     for name, value in fn.__annotations__.items():
         if name == "return":
             continue
-        found[name] = _evaluate(name, value, fn, outer) if isinstance(value, str) else value
+        found[name] = _evaluate(name, value, fn, outer) if type(value) is str else value
     return found
 
 

@@ -9,12 +9,15 @@ from tilelab.dtypes import DTYPES, DType, as_dtype
 from tilelab.ir import Expr, cast
 
 
-class dtype(DType):
+class dtype(DType, str):
     """An element type that can be called to convert a value: `T.float32(A[i])`.
 
     `T.dtype("float16")` takes any spelling. Equal to the names, torch types and numpy types that
-    mean the same.
+    mean the same. It is a string too (its name), as programs pass it where one is wanted.
     """
+
+    def __new__(cls, value: Any) -> dtype:
+        return str.__new__(cls, as_dtype(value).name)
 
     def __init__(self, value: Any) -> None:
         base = as_dtype(value)

@@ -239,8 +239,8 @@ def alloc_buffer(shape: Any, dtype: Any = "float32", scope: str = "global") -> B
 NAMES: dict[str, Any] = {
     f.__name__: f
     for f in (
-        alloc_buffer, alloc_global, attr, comm_reducer, continue_loop, evaluate, launch_thread, loop_break,
-        thread_binding, tvm_thread_allreduce,
+        alloc_buffer, alloc_global, attr, comm_reducer, continue_loop, evaluate, launch_thread,
+        loop_break, thread_binding, tvm_thread_allreduce,
     )
 }  # fmt: skip
 NAMES["break_loop"] = loop_break

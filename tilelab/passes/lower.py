@@ -168,7 +168,11 @@ class Lowering:
     def seq(self, s: Seq) -> Seq:
         out: list[Stmt] = []
         for stmt in s.body:
-            out.extend(self.statement(stmt))
+            try:
+                out.extend(self.statement(stmt))
+            except TileError as error:
+                error.at(stmt.loc)
+                raise
         return Seq(tuple(out), loc=s.loc)
 
     def statement(self, s: Stmt) -> list[Stmt]:
