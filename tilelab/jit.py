@@ -228,7 +228,7 @@ class JITImpl:
     # ---- style ------------------------------------------------------------------------------
 
     def _find_mode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """"lazy" or "eager": from the text, else from what the function does when called."""
+        """ "lazy" or "eager": from the text, else from what the function does when called."""
         mode = style_of(self.func, prim_func, (const, Kernel))
         if not mode:
             mode = self._mode_by_calling(args, kwargs)

@@ -73,7 +73,8 @@ class JITKernel(Inspection):
     # ---- calling -----------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Run with the inputs in order, or by their names; gives the output, a list of several outputs, or None when
+        """Run with the inputs in order, or by their names; gives
+        the output, a list of several outputs, or None when
         the program writes into its arguments. A grid without blocks launches nothing: outputs
         are then returned as allocated."""
         if named:
@@ -168,7 +169,7 @@ class JITKernel(Inspection):
 def _outputs(function: Function, out_idx: int | Sequence[int] | None) -> tuple[int, ...]:
     """Positions of the outputs: out_idx, or what the function returns; never both."""
     listed: list[Any] = list(out_idx) if isinstance(out_idx, list | tuple) else [out_idx]
-    given: tuple[int, ...] = () if out_idx is None else tuple(listed)
+    given: tuple[Any, ...] = () if out_idx is None else tuple(listed)
     if not all(isinstance(i, int) and not isinstance(i, bool) for i in given):
         raise TileTypeError(
             f"out_idx={out_idx!r} is no position of a parameter", code="TL1621", loc=function.loc,

@@ -61,7 +61,9 @@ def test_variables() -> None:
             v = A
             v[2] = 0.0
 
-    assert body_text(main) == """\
+    assert (
+        body_text(main)
+        == """\
 v = alloc_var((1,), float32)
 v = 1.5
 w: float32 = v
@@ -69,6 +71,7 @@ v = A[0]
 v = v + w
 A[1] = v
 A[2] = 0.0"""
+    )
 
 
 def test_swaps_are_two_phase() -> None:

@@ -21,13 +21,16 @@ def test_if_elif_else() -> None:
             else:
                 A[t] = 3
 
-    assert body_text(main) == """\
+    assert (
+        body_text(main)
+        == """\
 if tx < 4:
   A[tx] = 1
 elif tx == 5 and A[tx] > 0:
   A[tx] = 2
 else:
   A[tx] = 3"""
+    )
 
 
 def test_trace_time_if() -> None:

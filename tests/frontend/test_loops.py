@@ -55,7 +55,9 @@ def test_parallel_grid_and_targets() -> None:
             for x, y in T.grid(4, 8):
                 A[x, y] = 0
 
-    assert body_text(main) == """\
+    assert (
+        body_text(main)
+        == """\
 for i, j in parallel(4, 8):
   A[i, j] = i * 8 + j
 for i_1 in parallel(4):
@@ -63,6 +65,7 @@ for i_1 in parallel(4):
 for x in serial(4):
   for y in serial(8):
     A[x, y] = 0"""
+    )
 
 
 def test_persistent_guards_the_last_wave() -> None:
@@ -114,12 +117,15 @@ def test_while() -> None:
                 j += 2
 
     assert isinstance(only(main, While), While)
-    assert body_text(main) == """\
+    assert (
+        body_text(main)
+        == """\
 j = alloc_var((1,), int32)
 j = 0
 while j < A[0]:
   A[j] = j * j
   j = j + 2"""
+    )
 
 
 def test_while_of_python_values() -> None:
@@ -152,13 +158,16 @@ def test_break_and_continue() -> None:
                     continue
                 A[i] = 1
 
-    assert body_text(main) == """\
+    assert (
+        body_text(main)
+        == """\
 for i in serial(8):
   if i == A[0]:
     break
   if i % 3 == 0:
     continue
   A[i] = 1"""
+    )
 
 
 def test_statements_after_break_are_dropped() -> None:

@@ -11,7 +11,7 @@ import tilelab.language as T
 from tests.frontend.helpers import body_text, expect
 from tilelab.errors import TileError
 
-CELL = '''
+CELL = """
 def build(n):
     @T.prim_func
     def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
@@ -19,7 +19,7 @@ def build(n):
             for i in T.Parallel(n):
                 B[i] = A[i] {op}
     return main
-'''
+"""
 
 
 def run_cell(text: str, name: str, register: bool = True):

@@ -133,8 +133,13 @@ def test_errors() -> None:
 
 def test_notes_say_what_was_passed_over() -> None:
     fp8 = ("float8_e4m3fn",) * 2 + ("float32",)
-    texts = {n: "\n".join(note.text for _, note in tilelab.compile(
-        program(Case(types=fp8)), target=t).trace.notes()) for n, t in TARGETS.items()}
+    texts = {
+        n: "\n".join(
+            note.text
+            for _, note in tilelab.compile(program(Case(types=fp8)), target=t).trace.notes()
+        )
+        for n, t in TARGETS.items()
+    }
     assert "it transposes 16-bit operands only, and K is not the last axis of B" in texts["hopper"]
     assert "operands are converted to float16 in registers" in texts["ampere"]
 

@@ -162,10 +162,12 @@ def test_mma_sync_of_other_types(ptx, name, acc, sums):
     layouts = (atoms.mma_a(kind.bits), atoms.mma_b(kind.bits), atoms.mma_c(kind.bits))
     b = Block(32)
     names = (name, name, sums)
-    tensors = [b.tensor(t, (32, f.num_registers), n)
-               for t, f, n in zip("abd", layouts, names, strict=True)]
-    held = [b.local(f"r{t}", f.num_registers, n)
-            for t, f, n in zip("abd", layouts, names, strict=True)]
+    tensors = [
+        b.tensor(t, (32, f.num_registers), n) for t, f, n in zip("abd", layouts, names, strict=True)
+    ]
+    held = [
+        b.local(f"r{t}", f.num_registers, n) for t, f, n in zip("abd", layouts, names, strict=True)
+    ]
     counts = [f.num_registers for f in layouts]
     places = [ref(r, 0, count=n) for r, n in zip(held, counts, strict=True)]
     b.add(
@@ -175,8 +177,10 @@ def test_mma_sync_of_other_types(ptx, name, acc, sums):
     )
     rng = np.random.default_rng(5)
     low = 0 if kind.kind == "uint" else -4
-    a, x, d = (rng.integers(low, 5, (32, n)).astype(t.numpy)
-               for n, t in zip(counts, (kind, kind, total), strict=True))
+    a, x, d = (
+        rng.integers(low, 5, (32, n)).astype(t.numpy)
+        for n, t in zip(counts, (kind, kind, total), strict=True)
+    )
     got = d.copy()
     run(b, a=a + np.float32(2.0**-12) if ptx == "tf32" else a, b=x, d=got)
     if ptx == "tf32":  # toward zero: -1 + 2**-12 is -(1 - 2**-10) in 10 fraction bits

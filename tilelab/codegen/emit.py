@@ -32,9 +32,7 @@ def emit(program: Program) -> CudaSource:
     return _joined(preamble, out, spans, [line for text in own for line in [*text.split("\n"), ""]])
 
 
-def _joined(
-    preamble: Preamble, out: Writer, spans: list[KernelSpan], own: list[str]
-) -> CudaSource:
+def _joined(preamble: Preamble, out: Writer, spans: list[KernelSpan], own: list[str]) -> CudaSource:
     head = [*preamble.lines("\n".join(out.lines)), *own]
     shift = len(head)
     links = tuple(replace(k, line=k.line + shift) for k in out.links)

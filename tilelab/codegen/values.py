@@ -101,4 +101,3 @@ def _via(source: DType, to: DType) -> DType | None:
     if to.name in SMALL_FLOATS and source.bits < 32 and not source.is_float:
         return INT32
     return None
-

@@ -166,9 +166,7 @@ def _strides(tensor: Any) -> tuple[Any, ...]:
 # ---- what the text says ---------------------------------------------------------------------
 
 
-def _declared(
-    fn: FunctionType, names: frozenset[str], outer: Mapping[str, Any] | None
-) -> set[str]:
+def _declared(fn: FunctionType, names: frozenset[str], outer: Mapping[str, Any] | None) -> set[str]:
     """Parameters that a bare annotation statement of the body declares as tensors."""
     found: set[str] = set()
     known = namespace(fn, outer)
@@ -201,7 +199,7 @@ def resolve(node: ast.expr, known: Mapping[str, Any]) -> Any:
 
 
 def style_of(fn: FunctionType, prim_func: Any, eager_only: tuple[Any, ...]) -> str:
-    """"lazy" or "eager" where the text decides it, else "".
+    """ "lazy" or "eager" where the text decides it, else "".
 
     Lazy: a nested function under `prim_func`. Eager: a direct call of one of `eager_only`
     (T.const, T.Kernel), alone or in a `with`.

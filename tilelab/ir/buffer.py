@@ -136,7 +136,7 @@ def _wrap(index: Any, size: Expr | int) -> Expr:
         raise TileIndexError(
             f"an index is {_index_text(index)}: indices are integers",
             code="TL1110",
-            hint="use an integer, or convert: T.cast(x, \"int32\")",
+            hint='use an integer, or convert: T.cast(x, "int32")',
         )
     constant = const_int(index)
     return as_expr(size) + constant if constant is not None and constant < 0 else as_expr(index)

@@ -66,12 +66,16 @@ def as_expr(value: Any, like: DType | None = None) -> Expr:
     raise _no_scalar(value)
 
 
+def _absolute(value: Any) -> Expr:
+    return call("abs", value)
+
+
 def _no_scalar(value: Any) -> TileTypeError:
-    several = isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value)  # pyright: ignore[reportUnknownVariableType]
-    if several:
-        names = ", ".join(str(getattr(v, "name", "a value")) for v in value)
+    values: list[Any] = list(value) if isinstance(value, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
+    if any(isinstance(v, Expr) for v in values):
+        names = ", ".join(str(getattr(v, "name", "a value")) for v in values)
         return TileTypeError(
-            f"({names}) are {len(value)} values, and no scalar of a kernel",
+            f"({names}) are {len(values)} values, and no scalar of a kernel",
             code="TL1103",
             hint=f"a loop over several extents has one variable for each: write `for {names} in "
             "T.Parallel(...)`",
@@ -80,7 +84,7 @@ def _no_scalar(value: Any) -> TileTypeError:
         name = getattr(value, "name", "")
         what = f"the whole buffer {name}" if name else f"a {type(value).__name__.lower()}"
     else:
-        what = f"{value!r} (a {type(value).__name__})"
+        what = f"{value!r} (a {type(value).__name__})"  # pyright: ignore[reportUnknownArgumentType]
     return TileTypeError(
         f"{what} is no scalar of a kernel",
         code="TL1103",
@@ -205,4 +209,4 @@ Operators._binary = staticmethod(binary)  # pyright: ignore[reportPrivateUsage]
 Operators._unary = staticmethod(unary)  # pyright: ignore[reportPrivateUsage]
 Operators._cast = staticmethod(cast)  # pyright: ignore[reportPrivateUsage]
 Operators._is_scalar = staticmethod(is_scalar)  # pyright: ignore[reportPrivateUsage]
-Operators._abs = staticmethod(lambda value: call("abs", value))  # pyright: ignore[reportPrivateUsage]
+Operators._abs = staticmethod(_absolute)  # pyright: ignore[reportPrivateUsage]

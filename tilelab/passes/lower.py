@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilelab.errors import TileInternalError
+from tilelab.errors import TileError, TileInternalError
 from tilelab.ir import (
     Alloc,
     Break,

@@ -18,10 +18,10 @@ from tilelab.runtime.sizes import SizeSolver
 from tilelab.runtime.tensors import (
     TensorFacts,
     facts_of,
+    is_dense,
     is_tensor,
     same_dtype,
     torch_name,
-    without_memory,
 )
 from tilelab.thread.nodes import Alignment
 
@@ -85,6 +85,9 @@ class Signature:
                 values[position] = value
                 facts[position] = self._tensor(param, value)
         device = self._device(facts)
+        if device == "meta":
+            first = next(i for i, fact in enumerate(facts) if fact is not None)
+            raise self._no_elements(self.params[first], "a meta tensor")
         sizes = self._solver.solve(facts, values)
         numbers = (*sizes, *(v for v, p in zip(values, self.params, strict=True)
                              if isinstance(p, ScalarParam)))  # fmt: skip
@@ -161,13 +164,8 @@ class Signature:
                 f"argument {param.name} of {self.name} is a tensor, got {_kind(value)}",
                 code="TL1612", loc=self.loc, hint=f"pass {describe(param)}",
             )  # fmt: skip
-        without = without_memory(value)
-        if without:
-            raise TileTypeError(
-                f"argument {param.name} of {self.name} is {without}, which has no elements in "
-                "memory",
-                code="TL1612", loc=self.loc, hint=f"pass a dense tensor: {describe(param)}",
-            )  # fmt: skip
+        if not is_dense(value):
+            raise self._no_elements(param, "a sparse tensor")
         facts, expected = facts_of(value), param.buffer.dtype
         if not same_dtype(expected, facts.dtype):
             raise TileTypeError(
@@ -184,6 +182,12 @@ class Signature:
                 code="TL1614", loc=self.loc, hint=f"reshape it to {describe(param)}",
             )  # fmt: skip
         return facts
+
+    def _no_elements(self, param: Param, what: str) -> TileTypeError:
+        return TileTypeError(
+            f"argument {param.name} of {self.name} is {what}, without an array of elements",
+            code="TL1612", loc=self.loc, hint=f"pass a dense tensor: {describe(param)}",
+        )  # fmt: skip
 
     def _device(self, facts: Sequence[TensorFacts | None]) -> str | None:
         first: tuple[str, str] | None = None
@@ -330,7 +334,8 @@ def _positions(
         if not 0 <= position < len(params):
             raise TileValueError(
                 f"out_idx {index} names no parameter of {name}, which has {len(params)}",
-                code="TL1621", loc=loc, hint=f"use 0 to {len(params) - 1}, or negative from the end",
+                code="TL1621", loc=loc,
+                hint=f"use 0 to {len(params) - 1}, or negative from the end",
             )  # fmt: skip
         if isinstance(params[position], ScalarParam):
             raise TileValueError(

@@ -32,12 +32,9 @@ def is_tensor(value: object) -> bool:
     return isinstance(value, np.ndarray) or hasattr(value, "data_ptr")
 
 
-def without_memory(value: Any) -> str:
-    """What a tensor is that has no array of elements to point at; "" for every other one."""
-    if getattr(value, "is_meta", False):
-        return "a meta tensor"
-    layout = str(getattr(value, "layout", "")).removeprefix("torch.")
-    return f"a {layout} tensor" if layout not in ("", "strided") else ""
+def is_dense(value: Any) -> bool:
+    """Whether a tensor's elements lie in one array: a sparse torch tensor's do not."""
+    return str(getattr(value, "layout", "torch.strided")) == "torch.strided"
 
 
 def facts_of(value: Any) -> TensorFacts:

@@ -7,7 +7,7 @@ kernel writes with ordinary stores. Atomic updates are not recorded: they race w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,7 @@ class GlobalOrder:
         self._written = {b for n in nodes for b in _writes(n)} - viewed
         self._read = {b for n in nodes for b in _reads(n)}
         if blocks > _MOST_BLOCKS:
-            self._written = set()
+            self._written.clear()
         self.between_blocks = not any(_orders_blocks(n) for n in nodes)
         self._arrays = arrays
         self._marks: dict[Buffer, Marks] = {}
@@ -135,8 +135,8 @@ def note_read(reads: Array, where: Any, mine: Array) -> None:
 
 def _writes(n: Node) -> list[Buffer]:
     """Tensors that a node writes with ordinary stores."""
-    found = [op for kind, op in _WRITERS if type(n) is kind]
-    return [b for op in found for b in op(n) if b.scope is Scope.GLOBAL]
+    buffers = _WRITERS.get(type(n))
+    return [] if buffers is None else [b for b in buffers(n) if b.scope is Scope.GLOBAL]
 
 
 def _invoked(n: Invoke) -> list[Buffer]:
@@ -147,9 +147,17 @@ def _invoked(n: Invoke) -> list[Buffer]:
     return refs if n.intrinsic.cost != "atomic" else []
 
 
-_WRITERS: list[tuple[type[Node], Any]] = [
-    (Store, lambda n: [n.buffer]), (VectorCopy, lambda n: [n.dst.buffer]), (Invoke, _invoked),
-]  # fmt: skip
+def _stored(n: Store) -> list[Buffer]:
+    return [n.buffer]
+
+
+def _copied(n: VectorCopy) -> list[Buffer]:
+    return [n.dst.buffer]
+
+
+_WRITERS: dict[type[Node], Callable[[Any], list[Buffer]]] = {
+    Store: _stored, VectorCopy: _copied, Invoke: _invoked,
+}  # fmt: skip
 
 
 def _reads(n: Node) -> list[Buffer]:

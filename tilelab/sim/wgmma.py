@@ -273,7 +273,8 @@ class TensorCore:
     def _check_written(self, product: Product, numbers: Array) -> None:
         """Report an accumulator that a product adds to before anything was written there."""
         group, (buffer, first) = self.group, product.d
-        bad = group.registers.invalid(buffer, numbers, product.frame)
+        frame = product.frame
+        bad = group.registers.invalid(buffer, numbers, frame)
         if bad is None or not group.findings.wants(f.UNINITIALISED):
             return
         number, row, lane = (int(i) for i in np.argwhere(bad)[0])
@@ -282,10 +283,9 @@ class TensorCore:
             f"wgmma adds to {buffer.root.name} (register {first + number}), which was never "
             "written",
             product.loc,
-            row=int(product.frame.rows[min(row, len(product.frame.rows) - 1)]),
-            thread=int(product.frame.lanes[min(lane, len(product.frame.lanes) - 1)]),
-            buffer=buffer,
-        )
+            row=int(frame.rows[min(row, len(frame.rows) - 1)]),
+            thread=int(frame.lanes[min(lane, len(frame.lanes) - 1)]), buffer=buffer,
+        )  # fmt: skip
 
 
 def _actors(product: Product, group: BlockGroup) -> tuple[Array, int]:

@@ -137,9 +137,9 @@ class ThreadKernel(Node):
     `tensors` and `scalars` are in the order of the CUDA parameters: tensor maps first, then
     tensor pointers, then scalars (runtime numbers and dynamic sizes). `locals` are the register
     arrays; `shared` the plan of shared memory; `views` name the bytes of tensors anew.
-    `dynamic_bytes` is what the launch asks for; barriers stand in static shared memory. `roles_threads` counts threads with extra producer
-    warps: `threads` is the final block size, `user_threads` what the program wrote. `sources` is
-    CUDA text of the program's own that stands before the kernels.
+    `dynamic_bytes` is what the launch asks for; barriers stand in static shared memory. `threads`
+    is the final block size (with producer warps), `user_threads` what the program wrote.
+    `sources` is CUDA text of the program's own that stands before the kernels.
     """
 
     name: str
