@@ -149,8 +149,11 @@ def _bench(options: argparse.Namespace) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Follow a command line and return its exit code."""
     options = argparse.Namespace(script="", kernel="")
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        parser().parse_args(argv, options)
+        if words[:1] == ["bench"]:  # its options are its own: argparse would take --help first
+            return _bench(argparse.Namespace(args=words[1:]))
+        parser().parse_args(words, options)
         return int(options.follow(options))
     except HelpShown as shown:
         print(shown.text)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilelab.errors import Loc, TileError
+from tilelab.errors import Loc
 from tilelab.ir import Buffer, Node, Stmt
 from tilelab.passes.plan import LayoutDecision, PipelinePlan
 from tilelab.target import Target
@@ -146,11 +146,7 @@ def run_passes(
         missing = [fact for fact in step.needs if fact not in facts]
         assert not missing, f"pass {step.name} needs {missing}, made so far: {sorted(facts)}"
         started = time.perf_counter()
-        try:
-            after = step.run(node, ctx)
-        except TileError as error:
-            error.add_note(f"in pass {step.name}")
-            raise
+        after = step.run(node, ctx)
         seconds = time.perf_counter() - started
         facts.update(step.makes)
         record = Step(step.name, step.caption, node, after, seconds, ctx.take_notes())

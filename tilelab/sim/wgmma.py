@@ -264,28 +264,29 @@ class TensorCore:
         old: Array | None = None
         if varies(keep) or keep:
             if not varies(keep):
-                self._check_written(product, numbers)
+                _check_written(self.group, product, numbers)
             old = registers.load(buffer, numbers, frame)
             if varies(keep):
                 old = np.where(keep, old, old.dtype.type(0))
         registers.store(buffer, numbers, accumulated(old, dealt, buffer.dtype.numpy), frame)
 
-    def _check_written(self, product: Product, numbers: Array) -> None:
-        """Report an accumulator that a product adds to before anything was written there."""
-        group, (buffer, first) = self.group, product.d
-        frame = product.frame
-        bad = group.registers.invalid(buffer, numbers, frame)
-        if bad is None or not group.findings.wants(f.UNINITIALISED):
-            return
-        number, row, lane = (int(i) for i in np.argwhere(bad)[0])
-        group.report(
-            f.UNINITIALISED,
-            f"wgmma adds to {buffer.root.name} (register {first + number}), which was never "
-            "written",
-            product.loc,
-            row=int(frame.rows[min(row, len(frame.rows) - 1)]),
-            thread=int(frame.lanes[min(lane, len(frame.lanes) - 1)]), buffer=buffer,
-        )  # fmt: skip
+
+def _check_written(group: BlockGroup, product: Product, numbers: Array) -> None:
+    """Report an accumulator that a product adds to before anything was written there."""
+    buffer, first = product.d
+    frame = product.frame
+    bad = group.registers.invalid(buffer, numbers, frame)
+    if bad is None or not group.findings.wants(f.UNINITIALISED):
+        return
+    number, row, lane = (int(i) for i in np.argwhere(bad)[0])
+    group.report(
+        f.UNINITIALISED,
+        f"wgmma adds to {buffer.root.name} (register {first + number}), which was never "
+        "written",
+        product.loc,
+        row=int(frame.rows[min(row, len(frame.rows) - 1)]),
+        thread=int(frame.lanes[min(lane, len(frame.lanes) - 1)]), buffer=buffer,
+    )  # fmt: skip
 
 
 def _actors(product: Product, group: BlockGroup) -> tuple[Array, int]:
