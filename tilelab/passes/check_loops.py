@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilelab.errors import TileValueError
-from tilelab.ir import If, Load, Node, ParallelFor, Scope, Store, Var, children, const_int, walk
+from tilelab.ir import (
+    If,
+    Load,
+    Node,
+    ParallelFor,
+    ReducerBuffer,
+    Scope,
+    Store,
+    Var,
+    children,
+    const_int,
+    walk,
+)
 
 
 def check_parallel(loop: ParallelFor) -> None:
@@ -16,6 +28,8 @@ def check_parallel(loop: ParallelFor) -> None:
     """
     vars = [v for v, e in zip(loop.vars, loop.extents, strict=True) if const_int(e) != 1]
     for store in _unconditional_stores(loop.body):
+        if isinstance(store.buffer, ReducerBuffer):
+            continue  # gathers partial results and combines them at the end
         if store.buffer.scope is not Scope.FRAGMENT or not _reads(store):
             continue
         used = {id(n) for i in store.indices for n in walk(i) if isinstance(n, Var)}

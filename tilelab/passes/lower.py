@@ -37,6 +37,8 @@ from tilelab.passes.block_order import block_order
 from tilelab.passes.infer_layouts import worker_threads
 from tilelab.passes.lower_loops import lower_parallel, scalar_rewriter
 from tilelab.passes.lowering_context import shared_state
+from tilelab.passes.touch import touches
+from tilelab.thread.intrinsics.barrier import SYNCTHREADS
 from tilelab.thread.nodes import (
     UNPLACED,
     Alignment,
@@ -164,6 +166,8 @@ class Lowering:
         self.scalar = scalar_rewriter(ctx)
         self.slots: list[SharedSlot] = []
         self.views: list[Buffer] = []
+        self.written: set[int] = set()  # tensors that whole-tile statements have written so far
+        self.branches = 0
 
     def seq(self, s: Seq) -> Seq:
         out: list[Stmt] = []
@@ -178,7 +182,7 @@ class Lowering:
     def statement(self, s: Stmt) -> list[Stmt]:
         """What replaces one statement."""
         if isinstance(s, TileOp):
-            return self.tile_op(s)
+            return [*self.after_writers(s), *self.tile_op(s)]
         rule = _RULES.get(type(s))
         if rule is None:
             raise TileInternalError(f"no lowering for {type(s).__name__}", loc=s.loc)
@@ -190,7 +194,23 @@ class Lowering:
         return list(strategy.lower(op, self.ctx))
 
     def parallel(self, s: ParallelFor) -> list[Stmt]:
-        return lower_parallel(s, self.ctx)
+        return [*self.after_writers(s), *lower_parallel(s, self.ctx)]
+
+    def after_writers(self, s: Stmt) -> list[Stmt]:
+        """A barrier where a tile statement touches a tensor that an earlier one has written:
+        other threads may have written the elements that this thread is about to touch.
+
+        Not in a branch, which some threads may not take: there the program orders its accesses.
+        """
+        seen = [t for t in touches(s) if t.buffer.scope is Scope.GLOBAL]
+        again = [t.buffer.name for t in seen if id(t.buffer.storage) in self.written]
+        out: list[Stmt] = []
+        if again and not self.branches:
+            why = f"{again[0]} was written by other threads"
+            out.append(Invoke(SYNCTHREADS, (), why, loc=s.loc))
+            self.written.clear()
+        self.written.update(id(t.buffer.storage) for t in seen if t.is_write)
+        return out
 
     def alloc(self, s: Alloc) -> list[Stmt]:
         if s.buffer.scope in (Scope.LOCAL, Scope.FRAGMENT):
@@ -219,9 +239,12 @@ class Lowering:
         ]
 
     def branch(self, s: If) -> list[Stmt]:
-        orelse = None if s.orelse is None else self.seq(s.orelse)
         cond = self.scalar.value(s.cond)
-        return [replace(s, cond=cond, then=self.seq(s.then), orelse=orelse)]
+        self.branches += 1
+        orelse = None if s.orelse is None else self.seq(s.orelse)
+        then = self.seq(s.then)
+        self.branches -= 1
+        return [replace(s, cond=cond, then=then, orelse=orelse)]
 
     def while_loop(self, s: While) -> list[Stmt]:
         return [replace(s, cond=self.scalar.value(s.cond), body=self.seq(s.body))]
