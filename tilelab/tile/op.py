@@ -7,7 +7,7 @@ whose `when` holds) and how operands are found (field metadata).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, Protocol
@@ -202,8 +202,3 @@ def pick_strategy(op: TileOp, ctx: Any) -> Strategy:
         loc=op.loc,
         hint="check the operands' scopes and element types",
     )
-
-
-def registered_ops() -> Iterator[type[TileOp]]:
-    """Every op that has a lowering (for conformance tests)."""
-    yield from _STRATEGIES

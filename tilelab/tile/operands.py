@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelab.errors import Loc, TileTypeError
+from tilelab.errors import Loc, TileTypeError, TileValueError
 from tilelab.ir import Buffer, Expr, Let, Load, Region, Var, as_expr, const_int, walk
 from tilelab.ir.builder import current, is_tracing
 from tilelab.tile.base_point import choose_axes
@@ -110,3 +110,18 @@ def shape_text(shape: tuple[Extent, ...]) -> str:
     """A shape for messages: 128x64."""
     parts = [str(c) if (c := const_int(e)) is not None else getattr(e, "name", "?") for e in shape]
     return "x".join(parts) or "scalar"
+
+
+def check_same_tile(
+    what: str, src: Region, dst: Region, loc: Loc | None, link: str = "into"
+) -> None:
+    """Raise TileValueError (TL1503) when `src` and `dst` are tiles of different extents; `what`
+    names the operation."""
+    if not same_extents(src.tile_shape, dst.tile_shape):
+        raise TileValueError(
+            f"{what} of a {shape_text(src.tile_shape)} tile of {src.buffer.name} {link} a "
+            f"{shape_text(dst.tile_shape)} tile of {dst.buffer.name}",
+            code="TL1503",
+            loc=loc,
+            hint="give both sides the same extents, for instance by slicing the larger one",
+        )

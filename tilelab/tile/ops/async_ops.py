@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tilelab.errors import TileNotSupported, TileTypeError, TileValueError
+from tilelab.errors import TileNotSupported, TileTypeError
 from tilelab.ir import Load, Region, Scope, Seq, Stmt, as_expr, const_int
 from tilelab.ir.builder import current
 from tilelab.target import Feature
@@ -17,7 +17,7 @@ from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import guarded, tile_extents
 from tilelab.tile.op import TileOp, lowering, reads, writes
-from tilelab.tile.operands import here, pair_regions, same_extents, shape_text
+from tilelab.tile.operands import check_same_tile, here, pair_regions
 from tilelab.tile.ops.copy_async import (
     async_width,
     cp_async_tile,
@@ -82,14 +82,7 @@ class _Transfer(TileOp):
     dst: Region = writes()
 
     def check(self) -> None:
-        if not same_extents(self.src.tile_shape, self.dst.tile_shape):
-            raise TileValueError(
-                f"{self.op_name} of a {shape_text(self.src.tile_shape)} tile of "
-                f"{self.src.buffer.name} into a {shape_text(self.dst.tile_shape)} tile of "
-                f"{self.dst.buffer.name}",
-                code="TL1503", loc=self.loc,
-                hint="give both sides the same extents, for instance by slicing the larger one",
-            )  # fmt: skip
+        check_same_tile(self.op_name, self.src, self.dst, self.loc)
 
     def label(self) -> str:
         return f"{self.src.buffer.name} -> {self.dst.buffer.name}"

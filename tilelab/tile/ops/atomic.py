@@ -40,7 +40,7 @@ from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import both, expand, guard_of, guarded, tile_extents, walk_tile
 from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, updates
-from tilelab.tile.operands import as_region, here, same_extents, shape_text
+from tilelab.tile.operands import as_region, check_same_tile, here
 
 _PLACES = (Scope.GLOBAL, Scope.SHARED)
 
@@ -222,14 +222,7 @@ class AtomicTile(TileOp):
     spread: Fragment | None = None
 
     def check(self) -> None:
-        if not same_extents(self.src.tile_shape, self.dst.tile_shape):
-            raise TileValueError(
-                f"atomic {self.op} of a {shape_text(self.src.tile_shape)} tile of "
-                f"{self.src.buffer.name} to a {shape_text(self.dst.tile_shape)} tile of "
-                f"{self.dst.buffer.name}",
-                code="TL1503", loc=self.loc,
-                hint="give both sides the same extents, for instance by slicing the larger one",
-            )  # fmt: skip
+        check_same_tile(f"atomic {self.op}", self.src, self.dst, self.loc, "to")
 
     def label(self) -> str:
         return f"{self.op} {self.src.buffer.name} -> {self.dst.buffer.name}"

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from tilelab.errors import TileValueError
 from tilelab.ir import Expr, Region, Scope, Stmt, Var, as_expr, const_int
 from tilelab.ir.builder import current
 from tilelab.layout import Fragment
@@ -15,7 +14,7 @@ from tilelab.thread.nodes import Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import move, tile_extents
 from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, writes
-from tilelab.tile.operands import here, pair_regions, same_extents, shape_text
+from tilelab.tile.operands import check_same_tile, here, pair_regions
 from tilelab.tile.ops.copy_async import async_width, cp_async_tile, tma_load_tile
 from tilelab.tile.ops.copy_wide import quad_store, quad_store_plan
 
@@ -52,14 +51,7 @@ class Copy(TileOp):
     barrier: Ref | None = None
 
     def check(self) -> None:
-        if not same_extents(self.src.tile_shape, self.dst.tile_shape):
-            raise TileValueError(
-                f"copy of a {shape_text(self.src.tile_shape)} tile of {self.src.buffer.name} "
-                f"into a {shape_text(self.dst.tile_shape)} tile of {self.dst.buffer.name}",
-                code="TL1503",
-                loc=self.loc,
-                hint="give both sides the same extents, for instance by slicing the larger one",
-            )
+        check_same_tile("copy", self.src, self.dst, self.loc)
 
     def label(self) -> str:
         return f"{self.src.buffer.name} -> {self.dst.buffer.name}"
