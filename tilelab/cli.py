@@ -64,7 +64,8 @@ def _script(made: Parser, follow: Callable[[argparse.Namespace], int]) -> None:
     if follow is _run:
         made.add_argument("--device", choices=DEVICES, default="auto", help="auto: CUDA tensors "
                           "on the GPU, CPU tensors on the simulator; sim: everything on the "
-                          "simulator, with no GPU needed (default: auto)")  # fmt: skip
+                          "simulator, with no GPU needed; cuda or gpu: an error where there is "
+                          "no GPU (default: auto)")  # fmt: skip
     made.add_argument("--target", type=target_argument, metavar="|".join(TARGETS),
                       help="the chip to compile for where the script leaves it open")  # fmt: skip
     made.add_argument("script", help="a Python file")

@@ -89,6 +89,15 @@ def test_run_on_the_simulator_serves_cuda(
     assert said.out.startswith("right tilelab simulator") and "modelled" in said.err
 
 
+@pytest.mark.parametrize("name", ["cuda", "gpu"])
+def test_run_on_a_gpu_that_is_not_there(
+    name: str, script: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tilelab.commands.run.driver.find", lambda: None)
+    assert main(["run", "--device", name, str(script)]) == 1
+    assert "TL1707" in capsys.readouterr().err
+
+
 def test_simulate_sums_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--target", "sm_80", write(tmp_path, RUNNING)]) == 0
     assert "nothing found" in capsys.readouterr().out

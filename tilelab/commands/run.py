@@ -19,7 +19,7 @@ from tilelab.errors import TileRuntimeError, TileValueError
 from tilelab.runtime import driver
 from tilelab.target import DEFAULT_TARGET, Target, open_targets_mean
 
-DEVICES = ("auto", "sim", "gpu")
+DEVICES = ("auto", "sim", "cuda", "gpu")
 NO_SCRIPT, NO_GPU = "TL1706", "TL1707"
 
 
@@ -34,12 +34,12 @@ def script_path(text: str) -> str:
 
 @contextlib.contextmanager
 def device(name: str, target: Target | None) -> Generator[None]:
-    """Inside, programs run on `name`: "gpu", "sim" (tensors that ask for CUDA stay on the CPU),
-    or "auto" (the GPU if there is one, else the simulator for CPU tensors).
+    """Inside, programs run on `name`: "cuda" (or "gpu"), "sim" (tensors that ask for CUDA stay on
+    the CPU), or "auto" (the GPU if there is one, else the simulator for CPU tensors).
 
-    TileRuntimeError (TL1707) for "gpu" where there is none.
+    TileRuntimeError (TL1707) for "cuda" where there is none.
     """
-    if name == "gpu" and driver.find() is None:
+    if name in ("cuda", "gpu") and driver.find() is None:
         raise TileRuntimeError(
             "there is no GPU here that tilelab can use", code=NO_GPU,
             hint="see `tilelab doctor`, or use --device sim",

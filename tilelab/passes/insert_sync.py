@@ -2,12 +2,13 @@
 
 Works from access sets: a barrier is put before the statement that would read what another thread
 may have written since the last barrier (or write what another may still read), with that pair as
-its reason. Pipelined slots are left out: their ring orders them.
+its reason; likewise before the first use of bytes that another buffer held. Pipelined slots are
+left out: their ring orders them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,13 +18,10 @@ from tilelab.ir import (
     Const,
     For,
     If,
-    Load,
     LoopKind,
     Node,
-    Scope,
     Seq,
     Stmt,
-    Store,
     While,
     as_expr,
     const_int,
@@ -33,6 +31,15 @@ from tilelab.ir.stmt import OWN_ELEMENTS
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.find_roles import WARP, Threads, threads_where
 from tilelab.passes.lower import OF_PROGRAM
+from tilelab.passes.shared_accesses import (
+    ASYNC_READ,
+    ATOMIC,
+    FILL,
+    WRITE,
+    ring_buffers,
+    shared_accesses,
+)
+from tilelab.passes.shared_lifetimes import overlapping
 from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC,
     MBARRIER_ARRIVE,
@@ -44,52 +51,10 @@ from tilelab.thread.intrinsics.exchange import BLOCK_BARRIERS, SYNCWARP
 from tilelab.thread.nodes import (
     Invoke,
     Program,
-    Ref,
     Role,
-    SharedDescriptor,
-    TensorMap,
     ThreadKernel,
-    VectorCopy,
     WarpRoles,
 )
-
-READ, WRITE, ASYNC_READ = "read", "written", "read by the tensor cores"
-FILL = "filled by TMA"  # the mbarrier tells readers, so it only waits for earlier accesses
-ATOMIC = "updated by atomics"  # these need no order among themselves
-_ROLE_MODES = {"reads": (READ,), "writes": (WRITE,), "updates": (READ, WRITE)}
-
-
-def shared_accesses(node: Node) -> Iterator[tuple[Buffer, str]]:
-    """Every access to shared memory under `node`: the buffer, and how."""
-    for n in walk(node):
-        find = _ACCESS.get(type(n))
-        if find is not None:
-            for buffer, mode in find(n):
-                if buffer.scope is Scope.SHARED:
-                    yield buffer, mode
-
-
-def _invoke(n: Invoke) -> Iterator[tuple[Buffer, str]]:
-    for param, operand in zip(n.intrinsic.operands, n.operands, strict=True):
-        if isinstance(operand, SharedDescriptor):
-            yield operand.ref.buffer, ASYNC_READ
-        elif isinstance(operand, Ref):
-            modes = _ROLE_MODES.get(param.role, ())
-            if param.role == "writes" and any(p.role == "barrier" for p in n.intrinsic.operands):
-                modes = (FILL,)
-            if param.role == "reads" and any(isinstance(o, TensorMap) for o in n.operands):
-                modes = (ASYNC_READ,)  # a TMA store
-            for mode in (ATOMIC,) if modes and n.intrinsic.cost == "atomic" else modes:
-                yield operand.buffer, mode
-
-
-_ACCESS: dict[type[Node], Callable[[Any], Iterator[tuple[Buffer, str]]]] = {
-    Load: lambda n: iter([(n.buffer, READ)]),
-    Store: lambda n: iter([(n.buffer, WRITE)]),
-    VectorCopy: lambda n: iter([(n.dst.buffer, WRITE), (n.src.buffer, READ)]),
-    Invoke: _invoke,
-}
-
 
 _BARRIERS = frozenset({SYNCTHREADS, NAMED_BARRIER_SYNC}) | BLOCK_BARRIERS
 
@@ -121,6 +86,10 @@ class Pending:
         self.read.update(other.read)
         self.atomic.update(other.atomic)
 
+    def uses(self, buffer: Buffer) -> bool:
+        """Whether threads may still be using a buffer."""
+        return any(id(buffer) in held for held in (self.written, self.read, self.atomic))
+
     def conflict(self, accesses: list[tuple[Buffer, str]]) -> str | None:
         """Why `accesses` must wait; None when they need not."""
         for buffer, mode in accesses:
@@ -136,7 +105,7 @@ class Pending:
         return None
 
 
-@tile_pass("insert-sync", needs=("lowered",), makes=("synchronised",))
+@tile_pass("insert-sync", needs=("placed",), makes=("synchronised",))
 def insert_sync(program: Program, ctx: PassContext) -> Program:
     """Put barriers where threads hand shared data to each other, with the reason on each."""
     kernels = tuple(Syncer(k, ctx).run() for k in program.kernels)
@@ -151,12 +120,21 @@ class Syncer:
     def __init__(self, kernel: ThreadKernel, ctx: PassContext) -> None:
         self.kernel, self.ctx = kernel, ctx
         self.exempt = ring_buffers(kernel)
-        accesses = shared_accesses(kernel.body)
-        self.read_by_async_proxy = {id(b.storage) for b, mode in accesses if mode == ASYNC_READ}
+        self.sharing = overlapping(kernel)
+        accesses = [(b.storage, mode) for b, mode in shared_accesses(kernel.body)]
+        by_async = {id(b): b for b, mode in accesses if mode in (ASYNC_READ, FILL)}
+        filled = {id(b): b for b, mode in accesses if mode == FILL}
+        # Whose ordinary writes, and whose ordinary reads, the asynchronous proxy comes after.
+        self.fenced_writes = {*by_async, *self._partners(by_async)}
+        self.fenced_reads = self._partners(filled)
         self.role: tuple[int, int] | None = None
         self.lanes: Threads | None = None  # inside a branch that part of one warp takes
         self._numbers: dict[tuple[int, int], int] = {}
         self._taken = set(_named_by_user(kernel))
+
+    def _partners(self, buffers: Iterable[int]) -> set[int]:
+        """Buffers that share bytes with one of `buffers` (ids)."""
+        return {id(other) for key in buffers for other in self.sharing.get(key, ())}
 
     def run(self) -> ThreadKernel:
         body = self.seq(self.kernel.body, Pending())
@@ -192,7 +170,7 @@ class Syncer:
     def _barrier_for(
         self, accesses: list[tuple[Buffer, str]], state: Pending, s: Stmt
     ) -> list[Stmt]:
-        reason = state.conflict(accesses)
+        reason = self._reason(accesses, state)
         if reason is None:
             return []
         out = self._fence(state, s)
@@ -200,6 +178,15 @@ class Syncer:
         self.ctx.note(f"barrier: {reason}", s)
         out.append(self._of_role(Invoke(SYNCTHREADS, (), reason, loc=s.loc)))
         return out
+
+    def _reason(self, accesses: list[tuple[Buffer, str]], state: Pending) -> str | None:
+        """Why `accesses` must wait for other threads; None when they need not."""
+        for buffer, _ in accesses:
+            for other in self.sharing.get(id(buffer), ()):
+                if state.uses(other):
+                    mine, its = buffer.root.name, other.root.name
+                    return f"{mine} takes over the bytes of {its}, which other threads may be using"
+        return state.conflict(accesses)
 
     def _of_role(self, barrier: Invoke) -> Invoke:
         """A barrier of the block; inside a role the barrier of its own threads."""
@@ -222,11 +209,14 @@ class Syncer:
         return self._numbers[key]
 
     def _fence(self, state: Pending, s: Stmt) -> list[Stmt]:
-        """Before a barrier: each writer of a tile that wgmma or TMA will read fences its writes,
-        whichever barrier comes between them and the reader."""
-        if not self.read_by_async_proxy.intersection(state.written):
+        """Before a barrier: each writer of bytes that wgmma or TMA uses next fences its writes,
+        whichever barrier comes between them; so does each reader of bytes that TMA fills next."""
+        if self.fenced_writes.intersection(state.written):
+            why = "make ordinary writes visible to the tensor cores"
+        elif self.fenced_reads.intersection(state.read):
+            why = "what threads read has been read before TMA fills these bytes anew"
+        else:
             return []
-        why = "make ordinary writes visible to the tensor cores"
         return [Invoke(FENCE_PROXY_ASYNC, (), why, loc=s.loc)]
 
     def nested(self, s: Seq, state: Pending) -> list[Stmt]:
@@ -262,7 +252,7 @@ class Syncer:
         """The body is entered after itself too: its own end counts as what came before. A barrier
         that only the first iteration needs stands before the loop."""
         out: list[Stmt] = []
-        if state.conflict(self.accesses(s.body)) and self._needs_none(s.body):
+        if self._reason(self.accesses(s.body), state) and self._needs_none(s.body):
             out = self._barrier_for(self.accesses(s.body), state, s)
         around = state.copy()
         self.seq_silently(s.body, around)
@@ -323,18 +313,3 @@ def _named_by_user(kernel: ThreadKernel) -> Iterator[int]:
             number = const_int(n.operands[0])
             if number is not None:
                 yield number
-
-
-def ring_buffers(kernel: ThreadKernel) -> set[int]:
-    """Ids of slots whose pipeline orders them: versioned buffers."""
-    found: set[int] = set()
-    for node in walk(kernel.body):
-        buffer = getattr(node, "buffer", None)
-        if isinstance(buffer, Buffer) and buffer.scope is Scope.SHARED and _is_versioned(buffer):
-            found.add(id(buffer))
-    return found
-
-
-def _is_versioned(buffer: Buffer) -> bool:
-    """A pass gave it one slot for each stage: one axis more than the user's buffer."""
-    return buffer.rank == buffer.root.rank + 1

@@ -25,6 +25,6 @@ PASSES: tuple[Pass, ...] = (
     software_pipeline,  # realises cp.async plans, and turns what is left into plain loops
     infer_layouts,  # needs the final ops and the number of computing threads
     lower_tile_ops,  # tile IR -> thread IR
-    insert_sync,  # needs every access of every thread
-    plan_shared_memory,  # last: nothing allocates after it
+    plan_shared_memory,  # nothing allocates after it
+    insert_sync,  # last: needs every access of every thread, and which buffers share bytes
 )

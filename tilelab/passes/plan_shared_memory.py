@@ -1,49 +1,101 @@
 """plan-shared-memory: give every shared buffer its place, and refuse what does not fit.
 
 Tiles lie in dynamic shared memory in the order of their allocation, each aligned as its swizzle
-asks; mbarriers (8 bytes each) stand in static shared memory.
+asks; mbarriers (8 bytes each) stand in static shared memory. Where that is more than a block may
+have, tiles that are never live together share bytes (`shared_lifetimes`); `insert_sync` orders
+the change of owner, so it runs afterwards.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from tilelab.errors import SharedMemoryOverflow
 from tilelab.ir import Buffer, Scope, walk
 from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.shared_lifetimes import live_ranges, overlapping, place
 from tilelab.thread.nodes import Program, SharedSlot, ThreadKernel
 
 BARRIER_BYTES = 8
 BARRIER_ALIGNMENT = 16
+MERGE, NO_REUSE = "tl.enable_aggressive_shared_memory_merge", "tl.disable_shared_memory_reuse"
 DYNAMIC_ALIGNMENT = 1024  # of the dynamic part: static bytes before it are rounded up to this
 
 
-@tile_pass("plan-shared-memory", needs=("synchronised",), makes=("placed",))
+@tile_pass("plan-shared-memory", needs=("lowered",), makes=("placed",))
 def plan_shared_memory(program: Program, ctx: PassContext) -> Program:
     """Assign byte offsets in shared memory and check the limit of a block."""
     return replace(program, kernels=tuple(_kernel(k, ctx) for k in program.kernels))
 
 
 def _kernel(kernel: ThreadKernel, ctx: PassContext) -> ThreadKernel:
-    slots: list[SharedSlot] = []
-    dynamic = static = 0
-    views = [b for b in _used(kernel) if b.alias_of is not None]
-    for buffer in _storages(kernel):
+    limit = ctx.target.limits.shared_per_block
+    planned = _placed(kernel, _apart(kernel))
+    apart = total_bytes(planned)
+    wanted = bool(ctx.option(MERGE, False))
+    if (wanted or apart > limit) and not ctx.option(NO_REUSE, False):
+        shared = _placed(kernel, place(_tiles(kernel), _extent, live_ranges(kernel)))
+        if shared.dynamic_bytes < planned.dynamic_bytes:
+            planned = shared
+            _tell(planned, apart, limit, ctx)
+    check_fit(planned, limit, str(ctx.target))
+    if planned.shared:
+        dynamic, static = planned.dynamic_bytes, planned.static_bytes
+        ctx.note(f"{dynamic} bytes of dynamic, {static} bytes of static shared memory", kernel)
+    return planned
+
+
+def _apart(kernel: ThreadKernel) -> dict[int, int]:
+    """Offsets of the tiles one after another."""
+    offsets: dict[int, int] = {}
+    end = 0
+    for buffer in _tiles(kernel):
         size, alignment = _extent(buffer)
+        offsets[id(buffer)] = -(-end // alignment) * alignment
+        end = offsets[id(buffer)] + size
+    return offsets
+
+
+def _placed(kernel: ThreadKernel, offsets: Mapping[int, int]) -> ThreadKernel:
+    """The kernel with a slot for each buffer: tiles at the offsets given, barriers in a row."""
+    slots: list[SharedSlot] = []
+    static = 0
+    for buffer in _storages(kernel):
+        size, _ = _extent(buffer)
         if buffer.scope is Scope.BARRIER:
             slots.append(SharedSlot(buffer, static, size, dynamic=False))
             static += -(-size // BARRIER_ALIGNMENT) * BARRIER_ALIGNMENT
-            continue
-        offset = -(-dynamic // alignment) * alignment
-        slots.append(SharedSlot(buffer, offset, size, dynamic=True))
-        dynamic = offset + size
+        else:
+            slots.append(SharedSlot(buffer, offsets[id(buffer)], size, dynamic=True))
+    dynamic = max((s.offset + s.num_bytes for s in slots if s.dynamic), default=0)
     places = {id(s.buffer): s for s in slots}
+    views = [b for b in _used(kernel) if b.alias_of is not None]
     slots.extend(replace(places[id(b.storage)], buffer=b) for b in views)
-    planned = replace(kernel, shared=tuple(slots), dynamic_bytes=dynamic, static_bytes=static)
-    check_fit(planned, ctx.target.limits.shared_per_block, str(ctx.target))
-    if slots:
-        ctx.note(f"{dynamic} bytes of dynamic, {static} bytes of static shared memory", kernel)
-    return planned
+    return replace(kernel, shared=tuple(slots), dynamic_bytes=dynamic, static_bytes=static)
+
+
+def _tell(kernel: ThreadKernel, apart: int, limit: int, ctx: PassContext) -> None:
+    """Notes on what shares bytes, and why."""
+    why = f"{apart} bytes apart, {limit} are allowed" if apart > limit else f"{MERGE} is set"
+    told: set[int] = set()
+    for slot in kernel.shared:
+        others = overlapping(kernel).get(id(slot.buffer), ())
+        names = [b.root.name for b in others if id(b) not in told]
+        told.add(id(slot.buffer))
+        if names:
+            text = f"{slot.buffer.root.name} shares bytes with {', '.join(names)}, which it"
+            ctx.note(f"{text} never meets ({why})", slot.buffer)
+
+
+def _tiles(kernel: ThreadKernel) -> list[Buffer]:
+    return [b for b in _storages(kernel) if b.scope is not Scope.BARRIER]
+
+
+def total_bytes(kernel: ThreadKernel) -> int:
+    """Bytes that a block of a placed kernel takes, static ones rounded up as they lie."""
+    static = -(-kernel.static_bytes // DYNAMIC_ALIGNMENT) * DYNAMIC_ALIGNMENT
+    return kernel.dynamic_bytes + static
 
 
 def _used(kernel: ThreadKernel) -> list[Buffer]:
@@ -80,12 +132,11 @@ def check_fit(kernel: ThreadKernel, limit: int, chip: str) -> None:
 
     The message lists bytes per buffer and the largest number of stages that fits.
     """
-    static = -(-kernel.static_bytes // DYNAMIC_ALIGNMENT) * DYNAMIC_ALIGNMENT
-    total = kernel.dynamic_bytes + static
+    total = total_bytes(kernel)
     if total <= limit:
         return
     lines: list[str] = []
-    fixed, staged = static, 0
+    fixed, staged = total, 0
     storages = [s for s in kernel.shared if s.buffer.alias_of is None]
     storages.sort(key=lambda s: -s.num_bytes)
     for slot in storages:
@@ -95,8 +146,7 @@ def check_fit(kernel: ThreadKernel, limit: int, chip: str) -> None:
         lines.append(f"{slot.buffer.root.name}: {times}{slot.num_bytes} bytes")
         if stages > 1:
             staged += each
-        elif slot.dynamic:
-            fixed += slot.num_bytes
+            fixed -= slot.num_bytes
     best = (limit - fixed) // staged if staged else 0
     hint = "use smaller tiles or a narrower element type"
     if staged and best >= 1:

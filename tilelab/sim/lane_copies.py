@@ -72,7 +72,8 @@ class CopyLanes(BarrierLanes):
         clash = memory.use_shared(dst.buffer, address, num_bytes, frame, "written")
         if clash is not None:
             memory.report_clash(dst.buffer, *clash, frame, "cp.async")
-        group.shadow.set_state(group.accessed(address, num_bytes, frame), ARRIVING)
+        access = group.accessed(address, num_bytes, frame)
+        group.shadow.set_state(access, ARRIVING, group.shared.owner(dst.buffer))
         self.copies.open.append(Copy(dst.buffer, address, values, frame, num_bytes, memory.loc))
 
     def _fetched(self, src: Place, count: int, ok: Any) -> Array:
@@ -108,7 +109,7 @@ class CopyLanes(BarrierLanes):
     def _finish_copy(self, copy: Copy) -> None:
         group, size = self.group, copy.buffer.dtype.bytes
         access = group.accessed(copy.address, copy.num_bytes, copy.frame)
-        group.shadow.set_state(access, VALID)
+        group.shadow.set_state(access, VALID, group.shared.owner(copy.buffer))
         if group.findings.wants(f.RACE):
             group.shadow.write(access, group.clocks, copy.loc, ordinary=True, inserted=True)
         where = copy.address + spread(len(copy.values), copy.frame) * size

@@ -112,7 +112,7 @@ class Clash:
 
 _ROWS = (
     "state", "write_warp", "write_clock", "read_clock", "write_loc", "read_loc", "unfenced", "busy",
-    "by_atomic",
+    "by_atomic", "owner",
 )  # fmt: skip
 
 
@@ -129,6 +129,7 @@ class Shadow:
         self.read_clock = np.zeros((1, actors, cells), np.int32)
         self.unfenced = np.zeros((1, cells), np.bool_)  # written by ordinary stores
         self.by_atomic = np.zeros((1, cells), np.bool_)  # last written by an atomic update
+        self.owner = np.zeros((1, cells), np.int16)  # whose value it holds, where buffers share
         self.busy = np.zeros((1, cells), np.uint8)  # asynchronous reads under way
         self.write_loc = np.zeros((1, cells), np.int16)
         self.read_loc = np.zeros((1, cells), np.int16)
@@ -162,17 +163,25 @@ class Shadow:
     def _key(self, access: Access) -> tuple[Any, Any]:
         return (0 if access.rows is None else access.rows, access.cells)
 
-    def bad_state(self, access: Access) -> tuple[int, int] | None:
-        """(position, state) of the first cell that holds no value yet; None when all do."""
-        state = self.state[self._key(access)]
+    def bad_state(self, access: Access, owner: int = 0) -> tuple[int, int] | None:
+        """(position, state) of the first cell that holds no value of `owner` yet (0: a buffer
+        that shares its bytes with none); None when all do."""
+        key = self._key(access)
+        state = self.state[key]
         bad = state != VALID
+        if owner:
+            others = self.owner[key] != owner
+            state, bad = np.where(others, UNWRITTEN, state), bad | others
         if not bad.any():
             return None
         first = int(bad.argmax())
         return first, int(state[first])
 
-    def set_state(self, access: Access, state: int) -> None:
+    def set_state(self, access: Access, state: int, owner: int = 0) -> None:
+        """The cells hold (or await) a value of `owner`."""
         self.state[self._key(access)] = state
+        if owner:
+            self.owner[self._key(access)] = owner
 
     def in_use(self, access: Access) -> tuple[int, str] | None:
         """(position, by what) of the first cell that an asynchronous operation still uses."""

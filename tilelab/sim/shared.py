@@ -36,11 +36,18 @@ class SharedMemory:
         self.bytes = np.zeros((blocks, max(self.num_bytes, CHUNK)), np.uint8)
         self._slots: dict[Buffer, SharedSlot] = {s.buffer: s for s in kernel.shared}
         self._views: dict[Any, Array] = {}
+        sharing = [s for s in kernel.shared if any(_held_by_two(s, o) for o in kernel.shared)]
+        storages = list(dict.fromkeys(s.buffer.storage for s in sharing))
+        self._owners = {s.buffer: storages.index(s.buffer.storage) + 1 for s in sharing}
 
     def base(self, buffer: Buffer) -> int:
         """Byte address of a buffer's first element."""
         slot = self._slots[buffer]
         return slot.offset + (self.dynamic_base if slot.dynamic else 0)
+
+    def owner(self, buffer: Buffer) -> int:
+        """A number for the storage of a buffer that shares its bytes with another one, else 0."""
+        return self._owners.get(buffer, 0)
 
     def end(self, buffer: Buffer) -> int:
         """Byte address after a buffer's last byte."""
@@ -56,9 +63,12 @@ class SharedMemory:
                 offset = offset * extent + index
         return offset * buffer.dtype.bytes + self.base(buffer)
 
-    def element(self, address: int) -> tuple[Buffer, tuple[int, ...]] | None:
-        """The buffer and logical index that a byte address belongs to."""
-        for buffer in self._slots:
+    def element(
+        self, address: int, accessed: Buffer | None = None
+    ) -> tuple[Buffer, tuple[int, ...]] | None:
+        """The buffer (`accessed`, where several lie there) and logical index of a byte address."""
+        first = [] if accessed is None or not self.owner(accessed) else [accessed]
+        for buffer in (*first, *self._slots):
             start = self.base(buffer)
             if start <= address < start + self._slots[buffer].num_bytes:
                 return buffer, _index_at(buffer, (address - start) // buffer.dtype.bytes)
@@ -126,6 +136,10 @@ class SharedMemory:
 
     def store_chunks_each(self, rows: Array, chunks: Array, data: Array) -> None:
         self.view(_CHUNK_TYPE)[rows.reshape(-1, *(1,) * (chunks.ndim - 1)), chunks] = data
+
+
+def _held_by_two(slot: SharedSlot, other: SharedSlot) -> bool:
+    return slot.buffer.storage is not other.buffer.storage and slot.crosses(other)
 
 
 def _cells(address: Value, size: int) -> Value:

@@ -31,7 +31,7 @@ class SharedAccess(CheckedBase):
             bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
             first = np.unravel_index(int(bad.argmax()), bad.shape)
             start = int(np.broadcast_to(np.asarray(address), bad.shape)[first])
-            found = self.group.shared.element(start)
+            found = self.group.shared.element(start, buffer)
             index = None if found is None else found[1]
             text = f"an access of {width} bytes runs past the end of {buffer.root.name}"
             self.report(f.OUT_OF_BOUNDS, text, frame, first[-2:], buffer, index)
@@ -91,7 +91,7 @@ class SharedAccess(CheckedBase):
             text = f"{buffer.root.name} is overwritten while it is still being {busy[1]} "
             text += "by an asynchronous operation"
             self._report_cell(f.MISSING_WAIT, text, buffer, access, busy[0], frame)
-        shadow.set_state(access, VALID)
+        shadow.set_state(access, VALID, group.shared.owner(buffer))
         if not group.findings.wants(f.RACE):
             return None
         by_write, by_read = shadow.write(
@@ -120,7 +120,7 @@ class SharedAccess(CheckedBase):
 
     def check_filled(self, buffer: Buffer, access: Access, frame: Frame) -> None:
         """Report reading what was never written, or has not arrived."""
-        bad = self.group.shadow.bad_state(access)
+        bad = self.group.shadow.bad_state(access, self.group.shared.owner(buffer))
         if bad is None:
             return
         entry, state = bad
@@ -154,7 +154,8 @@ class SharedAccess(CheckedBase):
         hint: str = "",
     ) -> None:
         at = access.place(entry)
-        found = self.group.shared.element(int(access.cells[entry]) * self.group.shadow.granule)
+        start = int(access.cells[entry]) * self.group.shadow.granule
+        found = self.group.shared.element(start, buffer)
         index = found[1] if found is not None else None
         self.report(code, text, frame, at, buffer, index, other, hint)
 

@@ -92,7 +92,7 @@ class Transfer:
             group.shared.store_chunks(rows, self.chunks[0], pieces)
         else:
             group.shared.store_chunks_each(self.rows, self.chunks, pieces)
-        group.shadow.set_state(self.access(), VALID)
+        group.shadow.set_state(self.access(), VALID, group.shared.owner(self.place.buffer))
         assert self.bar is not None
         barriers, which = self.bar
         barriers.complete_bytes(self.rows, which, self.num_bytes, self.clock)
@@ -222,6 +222,10 @@ def issue_load(transfer: Transfer) -> None:
         text = f"a TMA load overwrites {buffer.root.name} while it is still being {busy[1]}"
         _report_cell(transfer, access, busy[0], f.MISSING_WAIT, text, None)
     if group.findings.wants(f.RACE):
+        gap = group.shadow.proxy_gap(access, group.clocks)
+        if gap is not None:
+            text = "no fence.proxy.async stands between writing these bytes and the TMA load into "
+            _report_cell(transfer, access, gap, f.RACE, text + buffer.root.name, None)
         by_write, by_read = group.shadow.write(
             access, group.clocks, transfer.loc, ordinary=False, inserted=True
         )
@@ -233,7 +237,7 @@ def issue_load(transfer: Transfer) -> None:
             )
             hint = f.INSERTED_HINT if clash.inserted else ""
             _report_cell(transfer, access, clash.entry, f.RACE, text, clash.other_loc, hint)
-    group.shadow.set_state(access, ARRIVING)
+    group.shadow.set_state(access, ARRIVING, group.shared.owner(buffer))
     transfer.clock = group.clocks.publish(np.array([transfer.warp]))
 
 
@@ -241,7 +245,7 @@ def issue_store(transfer: Transfer) -> None:
     """Check that what will be read is there and visible to the asynchronous proxy."""
     group, access = transfer.group, transfer.access()
     name = transfer.place.buffer.root.name
-    bad = group.shadow.bad_state(access)
+    bad = group.shadow.bad_state(access, group.shared.owner(transfer.place.buffer))
     if bad is not None:
         code = f.MISSING_WAIT if bad[1] == ARRIVING else f.UNINITIALISED
         _report_cell(
@@ -265,7 +269,8 @@ def _report_cell(
 ) -> None:
     group = transfer.group
     row = 0 if access.rows is None else int(access.rows[entry])
-    found = group.shared.element(int(access.cells[entry]) * group.shadow.granule)
+    start = int(access.cells[entry]) * group.shadow.granule
+    found = group.shared.element(start, transfer.place.buffer)
     buffer = found[0] if found else transfer.place.buffer
     group.report(
         code, text, transfer.loc, row=row, thread=transfer.warp * WARP, buffer=buffer,

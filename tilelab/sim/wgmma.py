@@ -168,7 +168,7 @@ class TensorCore:
             return
         group, shadow = self.group, self.group.shadow
         access = self._access(chunks, product)
-        bad = shadow.bad_state(access)
+        bad = shadow.bad_state(access, group.shared.owner(buffer))
         name = buffer.root.name
         if bad is not None:
             late = bad[1] == ARRIVING
@@ -194,7 +194,10 @@ class TensorCore:
     ) -> None:
         group = self.group
         row = int(product.frame.rows[0]) if access.rows is None else int(access.rows[entry])
-        found = group.shared.element(int(access.cells[entry]) * group.shadow.granule)
+        start = int(access.cells[entry]) * group.shadow.granule
+        read = [o[0].buffer for o in (product.a, product.b) if isinstance(o, tuple)]
+        held = [b for b in read if group.shared.base(b) <= start < group.shared.end(b)]
+        found = group.shared.element(start, held[0] if held else None)
         group.report(
             code, text, product.loc, row=row, thread=int(product.frame.lanes[0]),
             buffer=found[0] if found else None, index=found[1] if found else None, other=other,

@@ -129,6 +129,12 @@ class SharedSlot(Node):
     num_bytes: int
     dynamic: bool
 
+    def crosses(self, other: SharedSlot) -> bool:
+        """Whether the two have bytes in common."""
+        ends = self.offset + self.num_bytes, other.offset + other.num_bytes
+        both = self.dynamic == other.dynamic
+        return both and self.offset < ends[1] and other.offset < ends[0]
+
 
 @dataclass(frozen=True, eq=False)
 class ThreadKernel(Node):

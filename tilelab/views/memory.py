@@ -144,14 +144,7 @@ def _detail(row: MemoryRow) -> str:
 
 
 def _overlaps(slot: SharedSlot, slots: Sequence[SharedSlot]) -> tuple[str, ...]:
-    def crosses(other: SharedSlot) -> bool:
-        first, second = slot.offset, other.offset
-        return first < second + other.num_bytes and second < first + slot.num_bytes
-
-    return tuple(
-        s.buffer.root.name for s in slots
-        if s is not slot and s.dynamic == slot.dynamic and crosses(s)
-    )  # fmt: skip
+    return tuple(s.buffer.root.name for s in slots if s is not slot and slot.crosses(s))
 
 
 def _row(

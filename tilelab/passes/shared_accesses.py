@@ -1,0 +1,71 @@
+"""Accesses of thread IR to shared memory, and how each is ordered.
+
+Hides which operands of which instruction read or write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tilelab.ir import Buffer, Load, Node, Scope, Store, walk
+from tilelab.thread.nodes import (
+    Invoke,
+    Ref,
+    SharedDescriptor,
+    TensorMap,
+    ThreadKernel,
+    VectorCopy,
+)
+
+READ, WRITE, ASYNC_READ = "read", "written", "read by the tensor cores"
+FILL = "filled by TMA"  # the mbarrier tells readers, so it only waits for earlier accesses
+ATOMIC = "updated by atomics"  # these need no order among themselves
+_ROLE_MODES = {"reads": (READ,), "writes": (WRITE,), "updates": (READ, WRITE)}
+
+
+def shared_accesses(node: Node) -> Iterator[tuple[Buffer, str]]:
+    """Every access to shared memory under `node`: the buffer, and how."""
+    for n in walk(node):
+        find = _ACCESS.get(type(n))
+        if find is not None:
+            for buffer, mode in find(n):
+                if buffer.scope is Scope.SHARED:
+                    yield buffer, mode
+
+
+def _invoke(n: Invoke) -> Iterator[tuple[Buffer, str]]:
+    for param, operand in zip(n.intrinsic.operands, n.operands, strict=True):
+        if isinstance(operand, SharedDescriptor):
+            yield operand.ref.buffer, ASYNC_READ
+        elif isinstance(operand, Ref):
+            modes = _ROLE_MODES.get(param.role, ())
+            if param.role == "writes" and any(p.role == "barrier" for p in n.intrinsic.operands):
+                modes = (FILL,)
+            if param.role == "reads" and any(isinstance(o, TensorMap) for o in n.operands):
+                modes = (ASYNC_READ,)  # a TMA store
+            for mode in (ATOMIC,) if modes and n.intrinsic.cost == "atomic" else modes:
+                yield operand.buffer, mode
+
+
+_ACCESS: dict[type[Node], Callable[[Any], Iterator[tuple[Buffer, str]]]] = {
+    Load: lambda n: iter([(n.buffer, READ)]),
+    Store: lambda n: iter([(n.buffer, WRITE)]),
+    VectorCopy: lambda n: iter([(n.dst.buffer, WRITE), (n.src.buffer, READ)]),
+    Invoke: _invoke,
+}
+
+
+def ring_buffers(kernel: ThreadKernel) -> set[int]:
+    """Ids of slots whose pipeline orders them: versioned buffers."""
+    found: set[int] = set()
+    for node in walk(kernel.body):
+        buffer = getattr(node, "buffer", None)
+        if isinstance(buffer, Buffer) and buffer.scope is Scope.SHARED and _is_versioned(buffer):
+            found.add(id(buffer))
+    return found
+
+
+def _is_versioned(buffer: Buffer) -> bool:
+    """A pass gave it one slot for each stage: one axis more than the user's buffer."""
+    return buffer.rank == buffer.root.rank + 1
