@@ -21,7 +21,7 @@ RANKS = {
     "tile": 4,
     "frontend": 5, "passes": 5, "codegen": 5, "sim": 5,
     "views": 6, "runtime": 6,
-    "language": 7, "compiler": 7, "jit": 7, "kernel": 7, "bench": 7, "autotuner": 7,
+    "artifact": 7, "language": 7, "compiler": 7, "jit": 7, "kernel": 7, "bench": 7, "autotuner": 7,
     "call_forms": 7, "pass_config": 7, "profiler": 7, "shim": 7,
     # The host side of TileLang's surface, one module for each of its names.
     "carver": 7, "contrib": 7, "engine": 7, "env": 7, "testing": 7, "tileop": 7,
@@ -44,7 +44,9 @@ LAZY = {
     "traitlets",
     "cuda",
 }
-PUBLIC_MODULES = {"tilelab", "tilelab.language", "tilelang", "tilelang.language"}
+PUBLIC_MODULES = {
+    "tilelab", "tilelab.artifact", "tilelab.language", "tilelang", "tilelang.language",
+}  # fmt: skip
 PRINTING = re.compile(r"^(cli|demo|commands|bench\.command)(\.|$)")
 
 MAX_FILE, MAX_FUNCTION, MAX_CLASS, MAX_ISINSTANCE = 400, 50, 200, 2

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tilelab import (
+        artifact,
         autotuner,
         carver,
         contrib,
@@ -50,16 +51,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "DataType", "JITImpl", "JITKernel", "PassConfigKey", "Profiler", "Target", "TensorSupplyType",
-    "TileError", "autotune", "autotuner", "carver", "cdiv", "compile", "contrib", "disable_cache",
-    "enable_cache", "engine", "env", "errors", "is_cache_enabled", "jit", "language", "layout",
-    "load_ipython_extension", "lower", "math", "next_power_of_2", "par_compile", "parse_target",
-    "profiler", "register_cuda_postproc", "register_extern", "set_log_level", "testing", "tileop",
-    "tools", "transform", "tvm", "utils",
+    "TileError", "artifact", "autotune", "autotuner", "carver", "cdiv", "compile", "contrib",
+    "disable_cache", "enable_cache", "engine", "env", "errors", "is_cache_enabled", "jit",
+    "language", "layout", "load_ipython_extension", "lower", "math", "next_power_of_2",
+    "par_compile", "parse_target", "profiler", "register_cuda_postproc", "register_extern",
+    "set_log_level", "testing", "tileop", "tools", "transform", "tvm", "utils",
 ]  # fmt: skip
 
 _MODULES = frozenset({
-    "autotuner", "carver", "contrib", "engine", "env", "errors", "language", "layout", "math",
-    "profiler", "testing", "tileop", "tools", "transform", "tvm", "utils",
+    "artifact", "autotuner", "carver", "contrib", "engine", "env", "errors", "language", "layout",
+    "math", "profiler", "testing", "tileop", "tools", "transform", "tvm", "utils",
 })  # fmt: skip
 _HOMES = {
     "JITImpl": "jit", "compile": "jit", "par_compile": "jit", "JITKernel": "kernel",

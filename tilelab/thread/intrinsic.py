@@ -7,9 +7,10 @@ that bounds, races, bank conflicts and validity are checked in one place for eve
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, ParamSpec, Protocol
 
 import numpy as np
 
@@ -183,3 +184,40 @@ class Intrinsic:
 
     def __repr__(self) -> str:
         return f"Intrinsic({self.name})"
+
+
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The factory (by name) and the arguments that made a record."""
+
+    factory: str
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...]
+
+
+FACTORIES: dict[str, Callable[..., Intrinsic]] = {}
+"""Factories of records by "module.function": how a saved program names its instructions."""
+_ORIGINS: dict[int, Origin] = {}
+
+
+def recorded(factory: Callable[P, Intrinsic]) -> Callable[P, Intrinsic]:
+    """`functools.cache` for a function that makes records, which remembers what made which."""
+    name = f"{factory.__module__.rpartition('.')[2]}.{factory.__name__}"
+    kept: Callable[..., Intrinsic] = functools.cache(factory)
+
+    @functools.wraps(factory)
+    def make(*args: P.args, **kwargs: P.kwargs) -> Intrinsic:
+        record = kept(*args, **kwargs)
+        _ORIGINS.setdefault(id(record), Origin(name, args, tuple(sorted(kwargs.items()))))
+        return record
+
+    FACTORIES[name] = make
+    return make
+
+
+def origin_of(record: Intrinsic) -> Origin | None:
+    """What made a record; None for one that is a constant of its module."""
+    return _ORIGINS.get(id(record))

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tilelab.dtypes import DType
-from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
+from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE, helper
 
 ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
@@ -110,7 +109,7 @@ def _fenced(order: str, call: str) -> tuple[str, str]:
     return f"_{order}", body
 
 
-@cache
+@recorded
 def atomic(op: str, dtype: DType, order: str = "relaxed") -> Intrinsic:
     """`place = place op value` in one step; gives the value before."""
     operation = OPERATIONS[op]
@@ -138,7 +137,7 @@ def atomic(op: str, dtype: DType, order: str = "relaxed") -> Intrinsic:
 _PAIRS = {"float16": "__half2", "bfloat16": "__nv_bfloat162"}
 
 
-@cache
+@recorded
 def atomic_add_run(count: int, dtype: DType) -> Intrinsic:
     """Add `count` neighbouring registers to `count` neighbouring elements (2, or 4 floats).
 
@@ -166,7 +165,7 @@ def atomic_add_run(count: int, dtype: DType) -> Intrinsic:
     )  # fmt: skip
 
 
-@cache
+@recorded
 def atomic_load(dtype: DType, order: str = "seq_cst") -> Intrinsic:
     """Read one element that other threads update atomically."""
     kind, word = dtype.cuda, _WORDS[dtype.bits]

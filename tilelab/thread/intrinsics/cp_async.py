@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from tilelab.target import Feature
-from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
+from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE, SMEM_ADDR
 
 _SOURCE = "PTX ISA, cp.async"
 _DST, _SRC = Param("dst", "writes"), Param("src", "reads")
 
 
-@cache
+@recorded
 def cp_async(nbytes: int) -> Intrinsic:
     """Copy 4, 8 or 16 bytes; 16 bytes pass the first-level cache by."""
     text = f"""
@@ -37,7 +36,7 @@ template <int N> {INLINE} void cp_async(void* dst, const void* src) {{
     )  # fmt: skip
 
 
-@cache
+@recorded
 def cp_async_zfill(nbytes: int) -> Intrinsic:
     """Copy where `ok`; elsewhere write zeros without reading the source."""
     text = f"""
@@ -80,7 +79,7 @@ CP_ASYNC_COMMIT = Intrinsic(
 """Close the group of cp.async issued since the last commit."""
 
 
-@cache
+@recorded
 def cp_async_wait(n: int) -> Intrinsic:
     """Wait until at most the `n` newest groups of this thread are still under way."""
     text = f"""

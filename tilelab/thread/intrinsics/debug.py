@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from tilelab.dtypes import FLOAT32, INT32, UINT32, DType
-from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
+from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE
 
 _SOURCE = "CUDA C++ Programming Guide, formatted output"
@@ -39,7 +38,7 @@ def printable(dtype: DType) -> Printable:
     return Printable(INT32, "%d") if signed else Printable(UINT32, "%u")
 
 
-@cache
+@recorded
 def printf(text: str, values: int) -> Intrinsic:
     """Print `text` (printf's format, with `values` conversions), who prints it, and a newline."""
     names = [f"v{i}" for i in range(values)]
@@ -61,7 +60,7 @@ def _quoted(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-@cache
+@recorded
 def device_assert(text: str) -> Intrinsic:
     """End the kernel with the message `text` unless the condition holds."""
     helper = f"""

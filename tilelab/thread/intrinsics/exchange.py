@@ -7,12 +7,11 @@ as functions. All lanes of a warp take part.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
 
-from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
+from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE
 
 _WARP = 32
@@ -30,7 +29,7 @@ _MODES: dict[str, tuple[str, Partner]] = {
 }
 
 
-@cache
+@recorded
 def shuffle(mode: str) -> Intrinsic:
     """The value of another lane: by number ("sync"), lane ^ x ("xor"), lane - x ("up"), lane + x
     ("down"), within segments of `width` lanes; the own value where there is no such lane."""

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tilelab.dtypes import DType
 from tilelab.errors import TileNotSupported
-from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, Role
+from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, Role, recorded
 from tilelab.thread.intrinsics.helpers import INLINE
 
 _TWINS: dict[str, Callable[..., Any]] = {}
@@ -45,7 +44,7 @@ def register_extern(name: str, twin: Callable[..., Any]) -> None:
     _TWINS[name] = twin
 
 
-@cache
+@recorded
 def extern(name: str, roles: tuple[Role, ...]) -> Intrinsic:
     """A call of the C function `name`; `roles` says what it does with each argument."""
     names = [f"a{i}" for i in range(len(roles))]
@@ -66,7 +65,7 @@ def extern(name: str, roles: tuple[Role, ...]) -> Intrinsic:
     return Intrinsic(f"extern_{name}", operands, call, "", meaning, cost="special")
 
 
-@cache
+@recorded
 def reinterpret(source: DType, to: DType) -> Intrinsic:
     """The same bits as a value of another type of the same width."""
     text = f"""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tilelab.target import Feature
-from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
+from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE, SMEM_ADDR
 from tilelab.thread.intrinsics.tensor_core import (
     ACCUMULATORS,
@@ -28,7 +27,7 @@ def _regs(count: int, first: int = 0) -> str:
     return ", ".join(f"%{first + i}" for i in range(count))
 
 
-@cache
+@recorded
 def ldmatrix(num: int, trans: bool) -> Intrinsic:
     """Load `num` matrices of 8 rows of 16 bytes; lanes 8i to 8i+7 give the rows of matrix i.
 
@@ -60,7 +59,7 @@ template <> {INLINE} void ldmatrix<{num}, {_flag(trans)}>(void* regs, const void
     )  # fmt: skip
 
 
-@cache
+@recorded
 def stmatrix(num: int, trans: bool) -> Intrinsic:
     """Store `num` 8x8 matrices of 16-bit elements: ldmatrix the other way round."""
     assert num in (1, 2, 4)
@@ -115,7 +114,7 @@ def collect_matrices(regs: Array, num: int, trans: bool) -> Array:
     return tiles.reshape(8 * num, 8, *middle, lanes // 32)
 
 
-@cache
+@recorded
 def mma_sync(a: str, b: str = "", acc: str = "f32") -> Intrinsic:
     """D += A * B for one tile of 16 x 8 (float64: 8 x 8) and 32 bytes of k of each operand.
 

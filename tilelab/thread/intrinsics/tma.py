@@ -6,11 +6,10 @@ A map operand prints as the kernel parameter, `const __grid_constant__ TensorMap
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from tilelab.target import Feature
-from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
+from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE, SMEM_ADDR
 
 _MAP = Param("map", "map")
@@ -36,7 +35,7 @@ def _coords(rank: int) -> list[str]:
     return [f"c{i}" for i in range(rank)]
 
 
-@cache
+@recorded
 def tma_load(rank: int) -> Intrinsic:
     """One box from global to shared memory; its bytes are counted at the mbarrier."""
     names = _coords(rank)
@@ -60,7 +59,7 @@ def tma_load(rank: int) -> Intrinsic:
     )  # fmt: skip
 
 
-@cache
+@recorded
 def tma_store(rank: int) -> Intrinsic:
     """One box from shared to global memory; parts outside the tensor are dropped."""
     names = _coords(rank)
@@ -127,13 +126,13 @@ template <int N> {INLINE} void {name}() {{
     )  # fmt: skip
 
 
-@cache
+@recorded
 def tma_store_wait_read(n: int) -> Intrinsic:
     """Wait until all but the `n` newest groups have read their shared memory."""
     return _store_wait("tma_store_wait_read", ".read", n, True)
 
 
-@cache
+@recorded
 def tma_store_wait(n: int) -> Intrinsic:
     """Wait until all but the `n` newest groups have written global memory."""
     return _store_wait("tma_store_wait", "", n, False)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, cast
 
 import numpy as np
 
 from tilelab.target import Feature
-from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
+from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE, LANE_ID
 
 _SHUFFLE = "PTX ISA, shfl.sync"
@@ -32,13 +31,13 @@ template <int N> {INLINE} void {name}() {{
     )  # fmt: skip
 
 
-@cache
+@recorded
 def warpgroup_reg_alloc(n: int) -> Intrinsic:
     """Raise this warpgroup's register budget to `n` a thread."""
     return _setmaxnreg("warpgroup_reg_alloc", "inc", n)
 
 
-@cache
+@recorded
 def warpgroup_reg_dealloc(n: int) -> Intrinsic:
     """Give registers back down to `n` a thread."""
     return _setmaxnreg("warpgroup_reg_dealloc", "dec", n)

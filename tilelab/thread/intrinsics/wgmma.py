@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from tilelab.target import Feature
-from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
+from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE, helper
 from tilelab.thread.intrinsics.tensor_core import ACCUMULATORS, OPERANDS
 
@@ -69,7 +68,7 @@ WARPGROUP_COMMIT = Intrinsic(
 """Close the group of wgmmas issued since the last commit."""
 
 
-@cache
+@recorded
 def warpgroup_wait(n: int) -> Intrinsic:
     """Wait until at most the `n` newest wgmma groups are still under way."""
     text = f"""
@@ -199,7 +198,7 @@ _SS_TEMPLATES = _templates("wgmma_ss", "int TRANS_A, int TRANS_B", "u64")
 _RS_TEMPLATES = _templates("wgmma_rs", "int TRANS_B", "const T*")
 
 
-@cache
+@recorded
 def wgmma_ss(
     n: int, a: str, trans_a: bool = False, trans_b: bool = False, *, b: str = "", acc: str = "f32"
 ) -> Intrinsic:
@@ -235,7 +234,7 @@ template <> {INLINE} void wgmma_ss<{arguments}>(u64 a, u64 b, {kind.sums}* d,
     )  # fmt: skip
 
 
-@cache
+@recorded
 def wgmma_rs(n: int, a: str, trans_b: bool = False, *, b: str = "", acc: str = "f32") -> Intrinsic:
     """D (+)= A * B with A in registers: 16 bytes a thread, as `atoms.wgmma_a_registers`."""
     kind = Kind(n, a, b or a, acc)
@@ -269,7 +268,7 @@ def _keep(m: Machine, d: Any) -> None:
     """Binds the compiler, not the machine."""
 
 
-@cache
+@recorded
 def fence_registers(n: int, acc: str = "f32") -> Intrinsic:
     """Keep uses of `n` accumulators of PTX type `acc` behind this point in the compiled program."""
     sums = ACCUMULATORS[acc]

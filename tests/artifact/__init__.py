@@ -1,0 +1,1 @@
+"""Tests of artefacts: kernels as plain data."""
