@@ -35,6 +35,7 @@ from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import LayoutDecision
 from tilelab.passes.relayout import resolve
 from tilelab.passes.warp_specialize import USER_THREADS
+from tilelab.passes.wide_access import wanted_vector
 from tilelab.thread.nodes import Role
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import Access, Fact, Loop, TileOp
@@ -90,7 +91,7 @@ def _facts(kernel: Kernel, ctx: PassContext) -> list[Fact]:
         if isinstance(node, TileOp):
             facts += [_for_threads(f, threads) for f in node.layout_rule(lower)]
         elif isinstance(node, ParallelFor):
-            loops.append(_for_threads(_loop_fact(node), threads))
+            loops.append(_for_threads(_loop_fact(node, lower), threads))
     return facts + loops
 
 
@@ -133,7 +134,7 @@ def _finish(kernel: Kernel, solution: Solution, threads: int, ctx: PassContext) 
     return _apply(kernel, solution, ctx)
 
 
-def _loop_fact(loop: ParallelFor) -> Loop:
+def _loop_fact(loop: ParallelFor, ctx: LowerContext) -> Loop:
     extents: list[int] = []
     for e in loop.extents:
         size = const_int(e)
@@ -148,9 +149,9 @@ def _loop_fact(loop: ParallelFor) -> Loop:
     accesses = tuple(_accesses(loop))
     names = sorted({a.buffer.name for a in accesses})
     why = f"the T.Parallel loop over {', '.join(v.name for v in loop.vars)}"
-    return Loop(
-        loop, loop.vars, tuple(extents), accesses, why + (f" ({', '.join(names)})" if names else "")
-    )
+    why += f" ({', '.join(names)})" if names else ""
+    vector = wanted_vector(loop, extents, ctx)
+    return Loop(loop, loop.vars, tuple(extents), accesses, why, vector)
 
 
 def _accesses(loop: ParallelFor) -> Iterator[Access]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from tilelab.ir import Buffer, Scope, Stmt
@@ -125,18 +126,16 @@ def _serve(solution: Solution, loop: Loop, access: Access, spread: Fragment) -> 
 
 
 def _spread_rest(solution: Solution, loops: Sequence[Loop], num_threads: int) -> None:
-    """Spread loops that nothing decides, the largest first, and let each decide its fragments."""
-
-    def points(loop: Loop) -> int:
-        count = 1
-        for e in loop.extents:
-            count *= e
-        return count
-
-    for loop in sorted(loops, key=lambda f: -points(f)):
+    """Spread loops that nothing decides, the largest first, of equal ones those that want the
+    widest vectors, and let each decide its fragments."""
+    for loop in sorted(loops, key=lambda f: (-prod(f.extents), -f.vector)):
         if id(loop.key) in solution.loops:
             continue
-        spread = Fragment.blocked(loop.extents or (1,), loop.threads or num_threads, loop.vector)
+        threads = loop.threads or num_threads
+        each = max(prod(loop.extents) // threads, 1)
+        # No vector so wide that threads are left without elements.
+        vector = min(loop.vector, 1 << (each.bit_length() - 1))
+        spread = Fragment.blocked(loop.extents or (1,), threads, vector)
         _settle(solution, loop, spread)
         _propagate(solution, loops)
 

@@ -35,7 +35,8 @@ from tilelab.ir import (
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.block_order import block_order
 from tilelab.passes.infer_layouts import worker_threads
-from tilelab.passes.lower_loops import lower_parallel, scalar_rewriter
+from tilelab.passes.lower_loops import scalar_rewriter
+from tilelab.passes.lower_wide import lower_parallel
 from tilelab.passes.lowering_context import shared_state
 from tilelab.passes.touch import touches
 from tilelab.thread.intrinsics.barrier import SYNCTHREADS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,8 +39,7 @@ from tilelab.passes.infer_layouts import SPREAD
 from tilelab.thread.intrinsic import Intrinsic
 from tilelab.thread.nodes import Invoke, Operand, Ref
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import both, guarded, loop
-from tilelab.tile.held import first_replica
+from tilelab.tile.elementwise import both, first_replica, guarded, loop
 
 
 def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
@@ -48,7 +47,7 @@ def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
     spread: Fragment = next(v for k, v in node.attrs if k == SPREAD)  # type: ignore[assignment]
     register = ctx.fresh("i", spread.num_registers)
     point = [as_expr(p) for p in spread.element_of(ctx.tid, register)]
-    lets, bound = _bind(node.vars, point, node)
+    lets, bound = bind(node.vars, point, node)
     inside: Expr | None = None
     for value, extent, cover in zip(bound, spread.shape, spread.covers, strict=True):
         if cover != extent:
@@ -64,14 +63,18 @@ def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
     return [loop(register, spread.num_registers, kind, body, node.loc)]
 
 
-def _bind(
-    vars: Sequence[Var], point: Sequence[Expr], node: ParallelFor
+def bind(
+    vars: Sequence[Var],
+    point: Sequence[Expr],
+    node: ParallelFor,
+    placed: frozenset[int] = frozenset(),
 ) -> tuple[list[Stmt], list[Expr]]:
-    """Name the point's coordinates that the body uses outside of fragment indices."""
+    """Name the point's coordinates that the body uses outside of fragment indices and of the
+    accesses in `placed` (identities), whose places are known already."""
     lets: list[Stmt] = []
     values: list[Expr] = []
     for var, value in zip(vars, point, strict=True):
-        if isinstance(value, Var) or const_int(value) is not None or not _used(var, node):
+        if isinstance(value, Var) or const_int(value) is not None or not _used(var, node, placed):
             values.append(value)
             continue
         named = Var(var.name, var.dtype, *value.bounds)
@@ -80,13 +83,13 @@ def _bind(
     return lets, values
 
 
-def _used(var: Var, node: ParallelFor) -> bool:
-    """Whether a loop variable appears in the body outside of a fragment's indices."""
+def _used(var: Var, node: ParallelFor, placed: frozenset[int]) -> bool:
+    """Whether a loop variable appears in the body where `bind` asks for it."""
 
     def visit(n: Node) -> bool:
         if n is var:
             return True
-        if isinstance(n, Load | Store) and n.buffer.scope is Scope.FRAGMENT:
+        if isinstance(n, Load | Store) and (n.buffer.scope is Scope.FRAGMENT or id(n) in placed):
             return isinstance(n, Store) and visit(n.value)
         return any(visit(c) for c in children(n))
 
@@ -94,7 +97,8 @@ def _used(var: Var, node: ParallelFor) -> bool:
 
 
 class Elements:
-    """Rewrites single-element accesses: fragments to registers, tensors with guards."""
+    """Rewrites single-element accesses: fragments to registers, tensors with guards. Accesses in
+    `slots` (by identity) are of registers that hold what is moved by vectors."""
 
     def __init__(
         self,
@@ -102,11 +106,13 @@ class Elements:
         spread: Fragment | None,
         register: Expr,
         point: dict[Var, tuple[Expr, Expr]],
+        slots: Mapping[int, Ref] | None = None,
     ) -> None:
         self.ctx, self.spread, self.register = ctx, spread, register
         self.exact = {id(v): p[0] for v, p in point.items()}  # layout formulas
         self.named = {id(v): p[1] for v, p in point.items()}  # for the reader
         self.vars = tuple(point)
+        self.slots = slots or {}
         self.guards = not ctx.option("tl.disable_safe_memory_legalize", False)
 
     def value(self, e: Expr) -> Expr:
@@ -117,6 +123,9 @@ class Elements:
         if id(n) in self.named:
             return self.named[id(n)]
         if isinstance(n, Load):
+            slot = self.slots.get(id(n))
+            if slot is not None:
+                return Load(slot.buffer, slot.indices)
             if n.buffer.scope is Scope.FRAGMENT:
                 return Load(self.ctx.placed(n.buffer), (self._register_of(n),))
             return self._safe_load(n)
@@ -168,6 +177,9 @@ class Elements:
 
     def store(self, s: Store) -> Stmt:
         value = self.value(s.value)
+        slot = self.slots.get(id(s))
+        if slot is not None:
+            return replace(s, buffer=slot.buffer, indices=slot.indices, value=value)
         if s.buffer.scope is Scope.FRAGMENT:
             register = (self._register_of(s),)
             held = replace(s, buffer=self.ctx.placed(s.buffer), indices=register, value=value)

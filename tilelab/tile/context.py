@@ -152,10 +152,12 @@ class LowerContext:
         the tensor together. `limit` is a power of two.
         """
         buffer = region.buffer
+        if buffer.scope is Scope.FRAGMENT:
+            return power_of_two(limit, axis_extent)  # registers are taken as they come
         width = min(limit, max(VECTOR_BYTES // buffer.dtype.bytes, 1))
         if not region.tile_axes or region.tile_axes[-1] != buffer.rank - 1:
             return 1
-        width = _power_of_two(width, axis_extent)
+        width = power_of_two(width, axis_extent)
         width = min(width, self._divides(region.starts[-1], buffer))
         if buffer.scope is Scope.SHARED:
             return min(width, self._shared_run(buffer))
@@ -178,15 +180,15 @@ class LowerContext:
     def _shared_run(self, buffer: Buffer) -> int:
         layout: SharedLayout | None = buffer.layout
         if layout is None:
-            return _power_of_two(1 << 20, int(buffer.static_shape[-1]))
-        return _power_of_two(1 << 20, layout.panel_cols) if layout.pitch is None else 1
+            return power_of_two(1 << 20, int(buffer.static_shape[-1]))
+        return power_of_two(1 << 20, layout.panel_cols) if layout.pitch is None else 1
 
     def single_thread(self) -> Expr:
         """True in exactly one thread of the role."""
         return binary("==", self.tid, 0)
 
 
-def _power_of_two(limit: int, value: int) -> int:
+def power_of_two(limit: int, value: int) -> int:
     """The largest power of two up to `limit` that divides `value`."""
     return min(limit, value & -value) if value else limit
 

@@ -145,6 +145,14 @@ def guard_of(ctx: LowerContext, region: Region, index: tuple[Expr, ...]) -> Expr
     return ctx.in_bounds(region, expand(region, index))
 
 
+def first_replica(ctx: LowerContext, layout: Fragment) -> Expr | None:
+    """True in the first of the threads that hold copies of an element; None without copies."""
+    ok: Expr | None = None
+    for extent, stride in layout.replicas:
+        ok = both(ok, binary("==", ctx.tid // stride % extent, 0))
+    return ok
+
+
 def move(
     ctx: LowerContext, src: Region, dst: Region, spread: Fragment, loc: Loc | None
 ) -> list[Stmt]:
@@ -158,6 +166,8 @@ def move(
     source, target = (ref(ctx, r, spread, walk.index, register) for r in (src, dst))
     load_ok = guard_of(ctx, src, walk.index)
     store_ok = both(walk.inside, guard_of(ctx, dst, walk.index))
+    if dst.buffer.scope is Scope.GLOBAL:
+        store_ok = both(first_replica(ctx, spread), store_ok)
     return move_chunks(ctx, walk, source, target, load_ok, store_ok, loc)
 
 
@@ -210,13 +220,17 @@ def _vector_move(
     same = source.buffer.dtype == target.buffer.dtype
     body: list[Stmt] = []
     through = source
-    if not same or load_ok is not None:
+    if target.buffer.scope is Scope.LOCAL:
+        through = target
+    elif not same or load_ok is not None:
         through = Ref(
             ctx.temp("vec", walk.width * walk.chunks, target.buffer.dtype),
             (walk.chunk * walk.width,),
         )
+    if through is not source:
         body += _fetch(ctx, walk, source, through, load_ok, loc)
-    body.append(VectorCopy(target, through, walk.width, loc=loc))
+    if through is not target:
+        body.append(VectorCopy(target, through, walk.width, loc=loc))
     return [walk.over(LoopKind.LANES, [guarded(store_ok, body, loc)], loc)]
 
 

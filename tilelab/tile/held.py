@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Expr, Load, LoopKind, Region, Stmt, Store, as_expr, binary, cast
-from tilelab.layout import Fragment
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import both, guarded, loop
+from tilelab.tile.elementwise import both, first_replica, guarded, loop
 
 
 @dataclass(frozen=True)
@@ -60,14 +59,6 @@ def each_held(
 
 def _known(test: Expr) -> Expr | None:
     return None if getattr(test, "value", None) is True else test
-
-
-def first_replica(ctx: LowerContext, layout: Fragment) -> Expr | None:
-    """True in the first of the threads that hold copies of an element; None without copies."""
-    ok: Expr | None = None
-    for extent, stride in layout.replicas:
-        ok = both(ok, binary("==", ctx.tid // stride % extent, 0))
-    return ok
 
 
 def to_memory(ctx: LowerContext, src: Region, dst: Region, loc: Loc | None) -> list[Stmt]:

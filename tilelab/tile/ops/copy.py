@@ -11,7 +11,7 @@ from tilelab.ir.builder import current
 from tilelab.layout import Fragment
 from tilelab.target import Feature
 from tilelab.thread.nodes import Ref
-from tilelab.tile.context import LowerContext
+from tilelab.tile.context import VECTOR_BYTES, LowerContext
 from tilelab.tile.elementwise import move, tile_extents
 from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, writes
 from tilelab.tile.operands import check_same_tile, here, pair_regions
@@ -69,8 +69,14 @@ class Copy(TileOp):
         extents = tile_extents(self.dst)
         vars = tuple(_axis_var(i, e) for i, e in enumerate(extents))
         accesses = tuple(Access(r.buffer, _tile_index(r, vars), r is self.dst) for r in fragments)
-        vector = 16 // max(self.src.dtype.bytes, self.dst.dtype.bytes, 1)
-        yield Loop(self, vars, extents, accesses, f"copy {self.label()}", max(vector, 1))
+        yield Loop(self, vars, extents, accesses, f"copy {self.label()}", self._vector(ctx))
+
+    def _vector(self, ctx: LayoutContext) -> int:
+        """Neighbours that a thread should hold so that accesses of memory are wide."""
+        last = (tile_extents(self.dst) or (1,))[-1]
+        memory = [r for r in (self.src, self.dst) if r.buffer.scope is not Scope.FRAGMENT]
+        widths = [ctx.vector_width(r, last, VECTOR_BYTES // r.dtype.bytes) for r in memory]
+        return max(min(widths, default=1), 1)
 
 
 def _axis_var(axis: int, extent: int) -> Var:
