@@ -19,7 +19,9 @@ from tilelab.runtime.arguments import Binding, Signature
 from tilelab.runtime.builds import Builds, LoweredProgram
 from tilelab.runtime.inspection import Inspection
 from tilelab.runtime.launch import MISS, Launcher
+from tilelab.runtime.module import Variant
 from tilelab.runtime.options import compiler_options, config_map
+from tilelab.runtime.shipping import Shipment, pack, unpack
 from tilelab.runtime.simulated import raise_findings, run_simulated
 from tilelab.sim import SimReport
 from tilelab.target import Target, parse_target
@@ -69,6 +71,17 @@ class JITKernel(Inspection):
     def _lower(self, target: Target, aligned: bool) -> LoweredProgram:
         configs = dict(self.pass_configs)
         return lower(self.prim_func, target=target, pass_configs=configs, aligned=aligned)
+
+    def ship(self) -> Shipment:
+        """The compiled kernel for another process that has traced the same program."""
+        build = self._builds.build()
+        variant = Variant(build.program, self._builds.cubin(build), build.kernel_names)
+        return pack(self.prim_func, build.target, build.aligned, variant)
+
+    def receive(self, shipment: Shipment) -> None:
+        """Take what `ship` gave in another process; nothing is lowered here until it is shown."""
+        variant = unpack(self.prim_func, shipment)
+        self._builds.adopt(shipment.target, shipment.aligned, variant)
 
     # ---- calling -----------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import tilelab
 import tilelab.language as T
 from tests.host.programs import BLOCKS, eager_scale, scale_factory
 from tilelab.autotuner import AutoTuner, autotune, get_autotune_inputs, set_autotune_inputs
+from tilelab.autotuner import measure as measure_module
 from tilelab.autotuner import search as search_module
 from tilelab.autotuner.measure import TooSlow, time_limit
 from tilelab.autotuner.settings import Settings
@@ -228,3 +229,19 @@ def test_the_log_level_hides_progress(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(TileError) as raised:
         set_log_level("LOUD")
     assert raised.value.code == "TL1643"
+
+
+@pytest.mark.parametrize(("best", "runs"), [(None, 1), (1.0, 1), (4.9, 2)])
+def test_a_config_out_of_reach_is_not_timed_in_full(
+    best: float | None, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[dict[str, Any]] = []
+
+    def timed(**how: Any) -> Milliseconds:
+        calls.append(how)
+        return Milliseconds(5.0)
+
+    monkeypatch.setattr(measure_module, "_timer", lambda *_: timed)
+    assert measure_module.measure(None, Settings(rep=7), [], best) == 5.0
+    assert len(calls) == runs
+    assert ("rep" in calls[-1]) == (best != 1.0)

@@ -20,6 +20,8 @@ from tilelab.runtime.reports import collect_reports
 from tilelab.utils.tensor import KernelParam
 
 _QUICK_RUNS = 3
+_OUT_OF_REACH = 1.5
+"""A config whose quickest first run takes so many times the best mean is timed no further."""
 
 
 class TooSlow(Exception):
@@ -94,10 +96,12 @@ def measure(
     if watched.modelled is not None:  # the simulator: another run would tell the same
         return watched.modelled
     timed = _timer(profiler, settings, inputs)
-    if settings.early_stop and best is not None:
+    if best is not None:
         quick = timed(n_warmup=1, n_repeat=_QUICK_RUNS, return_mode="min")
-        if quick > best * settings.early_stop_factor:
+        if settings.early_stop and quick > best * settings.early_stop_factor:
             raise TooSlow(f"stopped early at {quick:.4g} ms, the best is {best:.4g} ms")
+        if quick > best * _OUT_OF_REACH:
+            return quick
     return timed(warmup=settings.warmup, rep=settings.rep)
 
 

@@ -1,27 +1,25 @@
-"""Try every config and keep the best: builds in threads, measurements one after another.
+"""Try every config and keep the best: builds side by side, measurements one after another.
 
-Hides the threads, timeouts, and what is said while it goes on.
+Hides processes, threads, timeouts, and what is said while it goes on.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilelab.autotuner.farm import FEWEST, BuildFailed, Farm, Make, can_fork
 from tilelab.autotuner.measure import Inputs, TooSlow, can_limit_time, measure, time_limit
 from tilelab.autotuner.settings import Config, Settings, config_text
 from tilelab.errors import TileError, TileRuntimeError
 from tilelab.logs import Progress, notice
 from tilelab.profiler import Milliseconds, do_bench
 from tilelab.runtime import driver
-
-Make = Callable[[Config], Any]
-"""A config -> its kernel."""
 
 _MOST_SHOWN = 8
 
@@ -104,20 +102,30 @@ def search(
 def _built(
     make: Make, configs: Sequence[Config], settings: Settings
 ) -> Generator[list[Future[Any]]]:
-    """Futures of the kernels. Where there is a GPU, NVRTC compiles several at once; else
-    building is Python's own work, and one thread does it."""
+    """Futures of the kernels. Where there is a GPU, many configs are built by processes and a few
+    by threads, of which NVRTC keeps several busy; else building is Python's own work, and one
+    thread does it."""
     has_gpu = driver.find() is not None
+    workers = _workers() if has_gpu else 1
+    farm: Farm | None = None
+    if has_gpu and workers > 1 and len(configs) >= FEWEST and can_fork():
+        driver.device_info()  # known before the workers start: they touch no GPU
+        farm, workers = Farm(make, configs, workers), 1
 
-    def build(config: Config) -> Any:
+    def build(number: int, config: Config) -> Any:
+        if farm is not None:
+            return farm.kernel(config, number, settings.timeout)
         kernel = make(config)
         _ = kernel.cubin if has_gpu else kernel.program
         return kernel
 
-    pool = ThreadPoolExecutor(_workers() if has_gpu else 1, "tilelab-autotune")
+    pool = ThreadPoolExecutor(workers, "tilelab-autotune")
     try:
-        yield [pool.submit(build, config) for config in configs]
+        yield [pool.submit(build, i, config) for i, config in enumerate(configs)]
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+        if farm is not None:
+            farm.close()
 
 
 def _settle(futures: Sequence[Future[Any]], settings: Settings, progress: Progress) -> None:
@@ -150,7 +158,7 @@ def _try(
             return Trial(config, measure(kernel, settings, inputs.make(kernel), best)), kernel
     except TileError as error:
         return Trial(config, None, f"{error.code}: {error.message}"), None
-    except (TooSlow, AssertionError) as error:
+    except (TooSlow, BuildFailed, AssertionError) as error:
         return Trial(config, None, str(error)), None
     except TimeoutError:
         return Trial(config, None, f"took longer than {settings.timeout or 0:g} s"), None

@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 from tilelab.codegen.source import CudaSource
@@ -33,17 +34,37 @@ class LoweredProgram(Protocol):
     def cuda(self) -> CudaSource: ...
 
 
-@dataclass
-class Build:
-    """One variant: lowered, and its machine code once it was asked for."""
-
-    target: Target
-    lowered: LoweredProgram
-    cubin: nvrtc.Cubin | None = None
-
-
 Lower = Callable[[Target, bool], LoweredProgram]
 """(target, aligned) -> the lowered function."""
+
+
+@dataclass
+class Build:
+    """One variant: its machine code once it was asked for, and `received` when another process
+    built it. It is lowered here when somebody looks at more than that."""
+
+    target: Target
+    aligned: bool
+    lower: Lower
+    cubin: nvrtc.Cubin | None = None
+    received: Variant | None = None
+
+    @cached_property
+    def lowered(self) -> LoweredProgram:
+        """The lowered function, with its trace and CUDA text."""
+        return self.lower(self.target, self.aligned)
+
+    @property
+    def program(self) -> Program:
+        """What a launch needs to know."""
+        return self.lowered.program if self.received is None else self.received.program
+
+    @property
+    def kernel_names(self) -> tuple[str, ...]:
+        """The `__global__` functions, in the order of the kernels."""
+        return self.lowered.cuda.kernel_names if self.received is None else (
+            self.received.kernel_names
+        )  # fmt: skip
 
 
 class Builds:
@@ -85,8 +106,17 @@ class Builds:
         with self._lock:
             found = self._found.get(key)
             if found is None:
-                found = self._found[key] = Build(key[0], self._lower(*key))
+                found = Build(*key, self._lower)
+                _ = found.lowered  # a mistake of the program is reported now
+                self._found[key] = found
             return found
+
+    def adopt(self, target: Target, aligned: bool, variant: Variant) -> None:
+        """Take a variant that another process has built."""
+        with self._lock:
+            made = Build(target, aligned, self._lower, variant.cubin, variant)
+            self._found[target, aligned] = made
+            self._warn(variant.cubin)
 
     def cubin(self, build: Build) -> nvrtc.Cubin:
         """Machine code of a variant: from memory, from the cache on disk, or from NVRTC. What
@@ -94,9 +124,12 @@ class Builds:
         with self._lock:
             if build.cubin is None:
                 build.cubin = self._compiled(build)
-                for remark in build.cubin.warnings:
-                    warnings.warn(f"{self._name}: {remark}", RuntimeWarning, stacklevel=3)
+                self._warn(build.cubin)
             return build.cubin
+
+    def _warn(self, cubin: nvrtc.Cubin) -> None:
+        for remark in cubin.warnings:
+            warnings.warn(f"{self._name}: {remark}", RuntimeWarning, stacklevel=4)
 
     def _compiled(self, build: Build) -> nvrtc.Cubin:
         source, arch = build.lowered.cuda, build.target.arch
@@ -134,7 +167,6 @@ class Builds:
                 code="TL1633", hint=f'leave the target out, or use target="{own.name}"',
             )  # fmt: skip
         build = self.build(aligned, target.built_for(own.arch))
-        lowered = build.lowered
-        for kernel in lowered.program.kernels:
+        for kernel in build.program.kernels:
             check_fit(kernel, info.shared_per_block, info.name)
-        return Variant(lowered.program, self.cubin(build), lowered.cuda.kernel_names)
+        return Variant(build.program, self.cubin(build), build.kernel_names)
