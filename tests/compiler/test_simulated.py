@@ -39,8 +39,8 @@ def test_no_bank_conflict(target: str, dtype: str, ta: bool, tb: bool) -> None:
     report = kernel.simulate(a, b)
     assert report.ok, str(report)
     total = report.total()
-    assert total.shared_wavefronts == total.shared_ideal
-    assert total.global_sectors == total.global_ideal
+    assert total.units("shared") == total.ideal("shared")
+    assert total.units("global") == total.ideal("global")
     assert _error(kernel(a, b), reference) < 4e-3
 
 

@@ -30,7 +30,10 @@ class CheckedMemory(SharedAccess, GlobalAccess):
 
     def read(self, load: Load, indices: tuple[Value, ...], frame: Frame) -> Value:
         """A Load in an expression."""
-        return self.load(Place(load.buffer, indices), frame)
+        self.site = load
+        value = self.load(Place(load.buffer, indices), frame)
+        self.site = None
+        return value
 
     def load(self, place: Place, frame: Frame) -> Array:
         """One element per lane."""

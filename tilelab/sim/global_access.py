@@ -163,9 +163,11 @@ class GlobalAccess(CheckedBase):
     def count_global(self, place: Place, frame: Frame, count: int, what: str) -> None:
         """Count and sample an access of `count` consecutive elements per lane."""
         counters, width = self.group.counters, count * place.buffer.dtype.bytes
-        counters.add(self.loc, f"global_bytes_{what}", frame.active() * width)
+        site = self.statement if self.site is None else self.site
+        access = counters.access(site, self.loc, "global", what, place.buffer.root.name, width)
+        access.num_bytes += frame.active() * width
         array = self.group.arrays[place.buffer]
-        sampled = counters.due((self.statement, what))
+        sampled = access.due()
         if not sampled and count == 1:
             return
         address: Any = 0
@@ -178,7 +180,7 @@ class GlobalAccess(CheckedBase):
         lanes = np.broadcast_to(address, shape)[..., 0, :]
         mask = None if frame.mask is None else np.broadcast_to(frame.mask, shape)[..., 0, :]
         if sampled:
-            counters.sample_global(self.loc, lanes, width, mask)
+            access.look(lanes, mask, frame.lanes, merges=False)
 
 
 def _differ(a: Array, b: Array) -> Array:

@@ -40,12 +40,14 @@ def spread(count: int, frame: Frame) -> Array:
 
 
 class CheckedBase:
-    """Bounds, alignment and reports. `loc` and `statement` are what runs now."""
+    """Bounds, alignment and reports. `loc` and `statement` are what runs now, `site` the Load
+    that is evaluated in it (None: the statement itself accesses memory)."""
 
     def __init__(self, group: BlockGroup) -> None:
         self.group = group
         self.loc: Loc | None = None
         self.statement: Any = None
+        self.site: Any = None
 
     def extents(self, buffer: Buffer) -> tuple[int, ...]:
         """The shape as numbers."""

@@ -10,6 +10,9 @@ from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, Value
 from tilelab.sim.place import CheckedBase, Place, same_bits, spread
 from tilelab.sim.shadow import ARRIVING, VALID, Access, Clash
+from tilelab.thread import Invoke
+
+_WIDEST = 16  # bytes that a lane moves at once
 
 
 class SharedAccess(CheckedBase):
@@ -73,7 +76,7 @@ class SharedAccess(CheckedBase):
         """Check, count and remember one access per lane; a write's clash is returned because
         equal values make it harmless."""
         group, shadow = self.group, self.group.shadow
-        self._count_shared(address, width, frame, what)
+        self._count_shared(buffer, address, width, frame, what)
         if width > buffer.dtype.bytes:
             self.check_alignment(address, width, frame, buffer)
         access = group.accessed(address, width, frame)
@@ -105,7 +108,7 @@ class SharedAccess(CheckedBase):
         with ordinary accesses, and never with other atomics."""
         group = self.group
         width = buffer.dtype.bytes
-        self._count_shared(address, width, frame, "written")
+        self._count_shared(buffer, address, width, frame, "written")
         access = group.accessed(address, width, frame)
         if not len(access.cells):
             return
@@ -159,13 +162,19 @@ class SharedAccess(CheckedBase):
         index = found[1] if found is not None else None
         self.report(code, text, frame, at, buffer, index, other, hint)
 
-    def _count_shared(self, address: Value, width: int, frame: Frame, what: str) -> None:
-        counters = self.group.counters
-        counters.add(self.loc, f"shared_bytes_{what}", frame.active() * width)
-        if not counters.due((self.statement, what)):
+    def _count_shared(
+        self, buffer: Buffer, address: Value, width: int, frame: Frame, what: str
+    ) -> None:
+        site = self.statement if self.site is None else self.site
+        access = self.group.counters.access(
+            site, self.loc, "shared", what, buffer.root.name, width
+        )  # fmt: skip
+        access.num_bytes += frame.active() * width
+        if width > _WIDEST or not access.due():
             return
         shape = np.broadcast_shapes(np.shape(address), frame.shape)
         lanes = np.broadcast_to(np.asarray(address), shape)[..., 0, :]
         mask = None if frame.mask is None else np.broadcast_to(frame.mask, shape)[..., 0, :]
-        if width <= 16:
-            counters.sample_shared(self.loc, lanes, width, mask)
+        # Matrix instructions fetch rows phase by phase; only plain loads merge phases.
+        merges = what == "read" and not isinstance(self.statement, Invoke)
+        access.look(lanes, mask, frame.lanes, merges)
