@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tilelab.errors import TileRuntimeError
@@ -33,15 +33,17 @@ class Instruction:
         return self.opcode.split(".", 1)[0]
 
 
-def disassemble(cubin: bytes) -> str:
-    """The SASS listing of a cubin. TileRuntimeError (TL1601) when nvdisasm is not installed."""
+def disassemble(cubin: bytes, *, lines: bool = False) -> str:
+    """The SASS listing of a cubin, with the source lines of one built with `-lineinfo` if asked.
+    TileRuntimeError (TL1601) when nvdisasm is not installed."""
     binary = wheels.nvdisasm_binary()
     if binary is None:
         raise wheels.missing(wheels.NVDISASM, "nvdisasm, the disassembler,")
     with tempfile.TemporaryDirectory(prefix="tilelab-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
-        command = [str(binary), "--print-code", str(path)]
+        marks = ["--print-line-info-inline"] if lines else []
+        command = [str(binary), "--print-code", *marks, str(path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise TileRuntimeError(
@@ -67,6 +69,27 @@ def instructions(sass: str) -> Iterator[Instruction]:
             yield Instruction(
                 function, int(address, 16), (predicate or "").strip(), opcode, operands.strip()
             )
+
+
+_PLACE = re.compile(r'^\s*//## File ".*line (\d+)\s*$')
+
+
+def with_lines(cubin: bytes) -> list[tuple[int | None, Instruction]]:
+    """Every instruction with the line of the CUDA text that it was compiled from (None before the
+    first that is known): of a helper that was inlined, the line that calls it. `cubin` must be
+    built with `-lineinfo`."""
+    found: list[tuple[int | None, Instruction]] = []
+    line: int | None = None
+    function = ""
+    for text in disassemble(cubin, lines=True).splitlines():
+        if section := _SECTION.search(text):
+            function, line = section[1] or section[2], None
+        elif place := _PLACE.search(text):
+            line = int(place[1])
+        else:
+            for instruction in instructions(text):
+                found.append((line, replace(instruction, function=function)))
+    return found
 
 
 def opcode_counts(sass: str) -> Counter[str]:

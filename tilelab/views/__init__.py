@@ -4,6 +4,7 @@ Each view is a frozen data class made by a function from a trace or a program; d
 the `*_svg` modules beside it. `show(kernel)` puts the usual ones together.
 """
 
+from tilelab.views.access import AccessView, access_view
 from tilelab.views.base import View, from_json
 from tilelab.views.fragment import FragmentView, decision_view, fragment_view
 from tilelab.views.memory import MemoryView, memory_view
@@ -11,19 +12,25 @@ from tilelab.views.occupancy import Occupancy, occupancy
 from tilelab.views.passes import PassesView, passes_view
 from tilelab.views.pipeline import PipelineView, pipeline_view
 from tilelab.views.report import DEFAULT_KINDS, MAKERS, Report, show
+from tilelab.views.shared import PATTERNS, SharedView, access_of, shared_view
 from tilelab.views.source import SourceView, source_view
 
 __all__ = [
     "DEFAULT_KINDS",
     "MAKERS",
+    "PATTERNS",
+    "AccessView",
     "FragmentView",
     "MemoryView",
     "Occupancy",
     "PassesView",
     "PipelineView",
     "Report",
+    "SharedView",
     "SourceView",
     "View",
+    "access_of",
+    "access_view",
     "decision_view",
     "fragment_view",
     "from_json",
@@ -31,6 +38,7 @@ __all__ = [
     "occupancy",
     "passes_view",
     "pipeline_view",
+    "shared_view",
     "show",
     "source_view",
 ]

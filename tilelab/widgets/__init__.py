@@ -1,0 +1,96 @@
+"""Widgets: interactive pictures of compiled kernels and layouts, for Jupyter.
+
+    tilelab.widgets.layouts(kernel)    which thread, register and bank holds which element
+    tilelab.widgets.timeline(kernel)   the planned pipeline, re-planned by a slider
+    tilelab.widgets.budget(kernel)     shared memory by buffer and stage on a chosen chip
+    tilelab.widgets.passes(kernel)     the program before and after every pass
+
+Each returns an anywidget; in a text terminal, on GitHub and after nbconvert its static picture
+stands in. Nothing opens a port or loads from the network.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilelab.errors import TileTypeError
+from tilelab.kernel import JITKernel
+from tilelab.widgets.host import host
+from tilelab.widgets.layouts import Entry, LayoutPanel, entry
+from tilelab.widgets.passes import PassPanel
+from tilelab.widgets.plans import BudgetPanel, TimelinePanel
+
+__all__ = ["budget", "layouts", "passes", "timeline"]
+
+
+def layouts(*subjects: Any, buffer: str | None = None) -> Any:
+    """The layout explorer of a kernel's buffers, or of layouts made by hand.
+
+    subjects: one compiled kernel, or any number of `tilelab.layout` objects. buffer: the name of
+    the kernel's buffer to begin with. TileTypeError (TL1711) for anything else.
+    """
+    return host(layout_panel(*subjects, buffer=buffer))
+
+
+def layout_panel(*subjects: Any, buffer: str | None = None) -> LayoutPanel:
+    """The panel behind `layouts`."""
+    entries: list[Entry] = []
+    for number, subject in enumerate(subjects):
+        if isinstance(subject, JITKernel):
+            entries += _entries(subject)
+        else:
+            entries.append(entry(f"layout {number + 1}", subject))
+    panel = LayoutPanel(entries)
+    names = [e.name for e in entries]
+    if buffer is not None:
+        if buffer not in names:
+            raise TileTypeError(
+                f"buffer={buffer!r} is none of this kernel's",
+                code="TL1711",
+                hint="one of " + ", ".join(names),
+            )
+        panel.answer({"show": 0, "buffer": names.index(buffer)})
+    elif len(entries) > 1 and not any(isinstance(s, JITKernel) for s in subjects):
+        panel.answer({"show": 1, "buffer": 1})
+    return panel
+
+
+def _entries(kernel: JITKernel) -> list[Entry]:
+    """The kernel's decided layouts, fragments first, as the compiler explains them."""
+    found = sorted(kernel.trace.layouts, key=lambda d: hasattr(d.layout, "offsets"))
+    return [
+        entry(
+            d.buffer.root.name,
+            d.layout,
+            dtype=str(d.buffer.root.dtype),
+            bits=d.buffer.root.dtype.bits,
+            reason=d.reason,
+            line=d.buffer.root.loc.line if d.buffer.root.loc else None,
+        )
+        for d in found
+    ]
+
+
+def _kernel(kernel: Any) -> JITKernel:
+    if not isinstance(kernel, JITKernel):
+        raise TileTypeError(
+            f"kernel={kernel!r} is no compiled kernel",
+            code="TL1711",
+            hint="give what tilelab.compile(...) or a @tilelab.jit function returns",
+        )
+    return kernel
+
+
+def timeline(kernel: JITKernel) -> Any:
+    """The planned schedule of a kernel's pipelined loops, with a slider for num_stages."""
+    return host(TimelinePanel(_kernel(kernel)))
+
+
+def budget(kernel: JITKernel) -> Any:
+    """Shared memory by buffer and stage against a chip's limit, and the blocks that fit."""
+    return host(BudgetPanel(_kernel(kernel)))
+
+
+def passes(kernel: JITKernel) -> Any:
+    """Every pass with the program before and after it, linked to Python, CUDA and SASS."""
+    return host(PassPanel(_kernel(kernel)))

@@ -1,0 +1,96 @@
+"""Shows a panel in a notebook through anywidget; with no browser its static twins stand in.
+
+Hides how a script becomes one ESM text, how colours reach CSS, and the traits that carry state.
+No server, no port, nothing from the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from tilelab.errors import TileError
+from tilelab.views.palette import PAINTS
+from tilelab.widgets.panel import Panel
+
+_STATIC = files("tilelab.widgets") / "static"
+
+
+@cache
+def script(name: str) -> str:
+    """The ESM text of a widget: the shared part, its own, and anywidget's entry."""
+    parts = [(_STATIC / f"{part}.js").read_text("utf-8") for part in ("core", name)]
+    return "\n".join([*parts, "export default mount(draw);\n"])
+
+
+@cache
+def style() -> str:
+    """The CSS of all widgets, with the palette of both themes."""
+    rules = [(_STATIC / "core.css").read_text("utf-8")]
+    for theme in ("light", "dark"):
+        scope = f'.tilelab[data-theme="{theme}"]'
+        paints = {role: getattr(paint, theme) for role, paint in PAINTS.items()}
+        rules.append(scope + "{" + "".join(f"--tl-{r}:{c};" for r, c in paints.items()) + "}")
+        for role, colour in paints.items():
+            # Pictures bring their own colours for hosts without this style sheet; the notebook's
+            # theme is known here, and is not always the browser's.
+            rules.append(f"{scope} .f-{role}{{fill:{colour}}}{scope} .s-{role}{{stroke:{colour}}}")
+    return "\n".join(rules)
+
+
+@cache
+def _widget_class() -> Any:
+    import anywidget  # lazy: an import of tilelab must not load it
+    import traitlets
+
+    class PanelWidget(anywidget.AnyWidget):  # type: ignore[misc]
+        """A panel on the page. `state` goes out, `ask` comes in, `problem` is what went wrong."""
+
+        state = traitlets.Dict().tag(sync=True)
+        ask = traitlets.Dict().tag(sync=True)
+        problem = traitlets.Unicode("").tag(sync=True)
+
+        def __init__(self, panel: Panel) -> None:
+            self.panel = panel
+            super().__init__(state=panel.state())
+            self.observe(self._asked, "ask")
+
+        def _asked(self, change: Any) -> None:
+            self.answer({k: v for k, v in change["new"].items() if k != "serial"})
+
+        def answer(self, request: Mapping[str, Any]) -> None:
+            """What a click sends: the panel follows, or says why not."""
+            try:
+                self.panel.answer(request)
+            except TileError as error:
+                self.problem = str(error)
+                return
+            self.problem = ""
+            self.state = self.panel.state()
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+            found: Any = super()._repr_mimebundle_(**kwargs)  # pyright: ignore
+            parts: Any = found if isinstance(found, tuple) else (found or {}, {})
+            return ({**parts[0], **static_bundle(self.panel)}, *parts[1:])
+
+    return PanelWidget
+
+
+def static_bundle(panel: Panel) -> dict[str, str]:
+    """Text and SVG of a panel's first twin: what stays when the kernel is gone."""
+    twins = panel.twins()
+    bundle = {"text/plain": "\n".join(view.to_text() for view in twins)}
+    return {**bundle, "image/svg+xml": twins[0].to_svg()} if twins else bundle
+
+
+@cache
+def _class_for(name: str) -> Any:
+    base = _widget_class()
+    return type(f"{name.title()}Widget", (base,), {"_esm": script(name), "_css": style()})
+
+
+def host(panel: Panel) -> Any:
+    """The widget of a panel, to be displayed by a notebook."""
+    return _class_for(panel.script)(panel)

@@ -1,0 +1,187 @@
+"""Pipeline timeline and shared-memory budget: pictures of a plan with sliders that re-plan it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from tilelab.errors import TileValueError
+from tilelab.kernel import JITKernel
+from tilelab.passes.base import CompileTrace
+from tilelab.target import TARGETS
+from tilelab.thread.nodes import Program
+from tilelab.views import MemoryView, PipelineView, View, memory_view, pipeline_view
+from tilelab.views.pipeline import BARRIER_HEAD
+from tilelab.widgets.panel import wish
+from tilelab.widgets.replan import pipelined, replanned
+
+MOST_STAGES = 8
+
+
+class _Planned:
+    """A kernel's plan as it stands, or as the reader last asked for it.
+
+    `note` says in words what differs from the kernel that was compiled.
+    """
+
+    def __init__(self, kernel: JITKernel) -> None:
+        self.kernel = kernel
+        self.target = kernel.trace.target
+        self.own_stages = max((p.num_stages for p in kernel.trace.pipelines), default=0)
+        self.stages = self.own_stages
+        self.program: Program = kernel.program
+        self.trace: CompileTrace = kernel.trace
+
+    def ask(self, stages: int, target: str) -> None:
+        """Plan anew; on an error of the compiler everything stays as it was."""
+        if not 0 <= stages <= MOST_STAGES:
+            raise TileValueError(
+                f"num_stages={stages} is not drawn", code="TL1711", hint=f"0 to {MOST_STAGES}"
+            )
+        chosen = TARGETS[wish({"target": target}, "target", tuple(TARGETS))]
+        if stages == self.own_stages and chosen.name == self.kernel.trace.target.name:
+            self.program, self.trace = self.kernel.program, self.kernel.trace
+        else:
+            made = replanned(self.kernel, stages, chosen)
+            self.program, self.trace = made.program, made.trace
+        self.stages, self.target = stages, chosen
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this is the plan of the kernel as it was compiled."""
+        return self.trace is self.kernel.trace
+
+    @property
+    def note(self) -> str:
+        if self.is_own:
+            return "as compiled"
+        return (
+            f"what num_stages={self.stages} on {self.target.name} would give; the kernel itself "
+            f"has {self.own_stages} on {self.kernel.trace.target.name}"
+        )
+
+    def controls(self) -> dict[str, Any]:
+        """What the sliders and the list of chips show."""
+        return {
+            "stages": self.stages,
+            "most_stages": MOST_STAGES,
+            "target": self.target.name,
+            "targets": list(TARGETS),
+            "note": self.note,
+        }
+
+
+class TimelinePanel:
+    """The planned schedule of each pipelined loop, with a slider for its stages."""
+
+    script: ClassVar[str] = "timeline"
+
+    def __init__(self, kernel: JITKernel) -> None:
+        if not pipelined(kernel):
+            raise TileValueError(
+                f"{kernel.name} has no pipelined loop",
+                code="TL1711",
+                hint="write the loop as `for k in T.Pipelined(..., num_stages=3)`",
+            )
+        self._plan = _Planned(kernel)
+
+    def state(self) -> dict[str, Any]:
+        """The pictures, and the same facts as tables."""
+        return {
+            "title": f"Pipeline of {self._plan.kernel.name}",
+            **self._plan.controls(),
+            "loops": [self._loop(view) for view in self._views()],
+        }
+
+    def answer(self, request: Mapping[str, Any]) -> None:
+        """{"stages": n, "target": name}"""
+        stages = int(request.get("stages", self._plan.stages))
+        self._plan.ask(stages, str(request.get("target", self._plan.target.name)))
+
+    def twins(self) -> tuple[View, ...]:
+        """The pipeline view of each loop."""
+        return tuple(self._views())
+
+    def _views(self) -> list[PipelineView]:
+        return [pipeline_view(plan) for plan in self._plan.trace.pipelines]
+
+    def _loop(self, view: PipelineView) -> dict[str, Any]:
+        return {
+            "headline": view.headline(),
+            "reason": view.reason,
+            "in_flight": view.bytes_in_flight(),
+            "svg": view.to_svg(),
+            "head": ["iteration", "slot", "issued at step", "consumed at step", "free at step",
+                     "phase"],
+            "rows": [[i.k, i.slot, i.issue, i.consume, i.done, i.phase] for i in view.iterations],
+            "barrier_head": list(BARRIER_HEAD),
+            "barriers": [[b.name, b.count, b.arrivals, b.expected_bytes, b.arrived_by,
+                          b.waited_by] for b in view.barriers],
+        }  # fmt: skip
+
+
+class BudgetPanel:
+    """Shared memory by buffer and stage against a chip's limit, and the blocks that fit."""
+
+    script: ClassVar[str] = "budget"
+
+    def __init__(self, kernel: JITKernel) -> None:
+        self._plan = _Planned(kernel)
+
+    def state(self) -> dict[str, Any]:
+        """The picture, its rows, and the verdict."""
+        views = self._views()
+        return {
+            "title": f"Shared memory of {self._plan.kernel.name}",
+            **self._plan.controls(),
+            "pipelined": pipelined(self._plan.kernel),
+            "kernels": [self._kernel(view) for view in views],
+        }
+
+    def answer(self, request: Mapping[str, Any]) -> None:
+        """{"stages": n, "target": name}"""
+        stages = int(request.get("stages", self._plan.stages))
+        self._plan.ask(stages, str(request.get("target", self._plan.target.name)))
+
+    def twins(self) -> tuple[View, ...]:
+        """The memory view of each kernel."""
+        return tuple(self._views())
+
+    def _views(self) -> list[MemoryView]:
+        # ptxas' registers are known for the kernel as compiled; another plan was not compiled.
+        used = self._plan.kernel.resources if self._plan.is_own else {}
+        names = self._plan.kernel.source.kernel_names
+        views: list[MemoryView] = []
+        for part, name in zip(self._plan.program.kernels, names, strict=True):
+            found = used.get(name)
+            views.append(
+                memory_view(
+                    part,
+                    self._plan.target,
+                    plans=self._plan.trace.pipelines,
+                    registers=found.registers if found else None,
+                    spill_bytes=found.spill_stores if found else 0,
+                )
+            )
+        return views
+
+    def _kernel(self, view: MemoryView) -> dict[str, Any]:
+        rows = [[r.name, r.use, r.offset, r.num_bytes, r.stages, r.bytes_per_stage,
+                 ", ".join(r.shares_with)] for r in view.rows]  # fmt: skip
+        return {
+            "name": view.kernel,
+            "verdict": view.verdict(),
+            "total": view.total_bytes,
+            "largest": [f"loop {f.loop}: {f.largest} stages fit" for f in view.fits],
+            "svg": view.to_svg(),
+            "head": [
+                "buffer",
+                "kind",
+                "at byte",
+                "bytes",
+                "stages",
+                "bytes a stage",
+                "shares with",
+            ],
+            "rows": rows,
+        }

@@ -1,0 +1,165 @@
+// Pieces that every widget of tilelab shares: elements, controls, tables, the theme, the mount.
+// A widget's module is this file followed by its own, which defines `draw`; nothing is loaded
+// from anywhere else, so it works offline.
+const SVG_SPACE = "http://www.w3.org/2000/svg";
+let fresh = 0;
+const stamp = Math.random().toString(36).slice(2, 8); // ids stay apart between widgets
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined)
+      element.setAttribute(name, String(value));
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+const FOCUSABLE = ["input", "select", "button", "canvas", "summary"];
+
+function node(tag, attributes = {}, ...children) {
+  const element = fill(document.createElement(tag), attributes, children);
+  // JupyterLab takes arrow keys for itself, unless the focused element asks to keep them.
+  if (FOCUSABLE.includes(tag) || "tabindex" in attributes)
+    element.setAttribute("data-lm-suppress-shortcuts", "true");
+  return element;
+}
+
+function shape(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG_SPACE, tag), attributes, children);
+}
+
+function table(caption, head, rows, attributes = {}) {
+  return node("table", attributes,
+    node("caption", {}, caption),
+    node("thead", {}, node("tr", {}, head.map((text) => node("th", { scope: "col" }, text)))),
+    node("tbody", {}, rows.map((row) => node("tr", {},
+      row.map((cell, k) => k ? node("td", {}, String(cell))
+        : node("th", { scope: "row" }, String(cell)))))));
+}
+
+// A part that opens: made when it is opened first, so that a long table costs nothing unseen.
+function folded(label, make, memory, key) {
+  const part = node("details", { "data-key": key, open: Boolean(memory.open?.[key]) },
+    node("summary", {}, label));
+  const built = () => { if (part.open && part.children.length === 1) part.append(make()); };
+  part.addEventListener("toggle", () => {
+    memory.open = { ...memory.open, [key]: part.open };
+    built();
+  });
+  built();
+  return part;
+}
+
+function labelled(text, control) {
+  const id = `tilelab-${stamp}-${++fresh}`;
+  control.id = id;
+  return node("span", { class: "tl-control" }, node("label", { for: id }, text), control);
+}
+
+function choice(text, options, value, changed, key) {
+  const control = node("select", { "data-key": key, onchange: (event) => changed(event.target.value) },
+    options.map(([name, words]) => node("option", { value: name, selected: name === value }, words)));
+  return labelled(text, control);
+}
+
+function slider(text, value, low, high, changed, key) {
+  const shown = node("output", {}, String(value));
+  const control = node("input", {
+    type: "range", min: low, max: high, step: 1, value, "data-key": key,
+    oninput: (event) => { shown.textContent = event.target.value; },
+    onchange: (event) => changed(Number(event.target.value)),
+  });
+  const part = labelled(text, control);
+  part.append(shown);
+  return part;
+}
+
+function field(text, value, changed, key, attributes = {}) {
+  const control = node("input", {
+    type: "text", value, "data-key": key, spellcheck: "false", autocomplete: "off", ...attributes,
+    onchange: (event) => changed(event.target.value),
+    // Not every host lets Enter end an edit by itself.
+    onkeydown: (event) => { if (event.key === "Enter") changed(event.target.value); },
+  });
+  return labelled(text, control);
+}
+
+function button(text, pressed, key, attributes = {}) {
+  return node("button", { type: "button", "data-key": key, ...attributes, onclick: pressed }, text);
+}
+
+// A picture made by Python: the same SVG as in the output's static form.
+function picture(markup, key) {
+  const frame = node("div", { class: "tl-picture", "data-key": key });
+  const parsed = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
+  frame.append(document.importNode(parsed, true));
+  return frame;
+}
+
+function said(memory) {
+  return node("p", { class: "tl-said", role: "status", "aria-live": "polite" }, memory.said ?? "");
+}
+
+function isDark() {
+  const body = document.body, root = document.documentElement;
+  if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
+  if (body.dataset.vscodeThemeKind) return body.dataset.vscodeThemeKind.includes("dark");
+  if (root.getAttribute("theme")) return root.getAttribute("theme") === "dark";
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function followTheme(root) {
+  const set = () => { root.dataset.theme = isDark() ? "dark" : "light"; };
+  set();
+  const watcher = new MutationObserver(set);
+  watcher.observe(document.body, { attributes: true });
+  watcher.observe(document.documentElement, { attributes: true });
+  return () => watcher.disconnect();
+}
+
+// anywidget's entry. `draw(body, state, ask, memory)` fills `body` from `state`; `ask(request)`
+// sends a wish to Python, whose answer is a new state; `memory` lives as long as the view.
+function mount(draw) {
+  return {
+    render({ model, el }) {
+      const memory = {};
+      let serial = 0;
+      const ask = (request) => {
+        model.set("ask", { ...request, serial: ++serial });
+        model.save_changes();
+      };
+      const body = node("div", { class: "tl-body" });
+      const problem = node("p", { class: "tl-problem", role: "alert" });
+      const root = node("section", { class: "tilelab" }, problem, body);
+      const paint = () => {
+        const state = model.get("state");
+        const focused = body.contains(document.activeElement)
+          ? document.activeElement.dataset.key : undefined;
+        root.setAttribute("aria-label", state.title);
+        body.replaceChildren();
+        draw(body, state, ask, memory);
+        if (focused) body.querySelector(`[data-key="${focused}"]`)?.focus();
+        root.dataset.painted = String(Number(root.dataset.painted ?? 0) + 1);
+      };
+      const complain = () => {
+        problem.textContent = model.get("problem");
+        problem.hidden = !model.get("problem");
+      };
+      model.on("change:state", paint);
+      model.on("change:problem", complain);
+      el.append(root);
+      const unfollow = followTheme(root);
+      memory.repaint = paint;
+      complain();
+      paint();
+      return () => {
+        unfollow();
+        memory.stop?.();
+        model.off("change:state", paint);
+        model.off("change:problem", complain);
+      };
+    },
+  };
+}

@@ -1,0 +1,254 @@
+// Layout explorer: maps of fragments and shared tiles, element <-> thread, register, bank.
+const SIDE = 480;
+
+function placeOf(pane, flat) {
+  const indices = [];
+  for (let k = pane.shape.length - 1; k >= 0; k--) {
+    indices.unshift(flat % pane.shape[k]);
+    flat = Math.floor(flat / pane.shape[k]);
+  }
+  return indices;
+}
+
+function ownersOf(pane, flat) {
+  return pane.threads.slice(flat * pane.replication, (flat + 1) * pane.replication);
+}
+
+function describe(pane, flat) {
+  const place = `${pane.name}[${placeOf(pane, flat).join(", ")}]`;
+  if (pane.kind === "shared") {
+    const byte = Math.floor(pane.offsets[flat] * pane.element_bits / 8);
+    return `${place}: byte ${byte}, bank ${Math.floor(byte / 4) % 32}, 16-byte chunk ` +
+      `${Math.floor(byte / 16)}`;
+  }
+  const words = ownersOf(pane, flat)
+    .map((t) => `thread ${t} (warp ${Math.floor(t / 32)}, lane ${t % 32})`);
+  const many = words.length > 4 ? [...words.slice(0, 4), `and ${words.length - 4} more`] : words;
+  return `${place}: ${many.join(", ")}, register ${pane.registers[flat]}`;
+}
+
+// The colour class of an element: its lane, or its bank.
+function toneOf(pane, flat) {
+  if (pane.kind === "shared")
+    return Math.floor(pane.offsets[flat] * pane.element_bits / 32) % 32;
+  return pane.threads[flat * pane.replication] % 32;
+}
+
+function chosen(pane, flat, pick) {
+  if (pick === null || pick === undefined || pick.value === null) return true;
+  if (pick.by === "bank") return pane.kind !== "shared" || toneOf(pane, flat) === pick.value;
+  if (pane.kind === "shared") return true;
+  return ownersOf(pane, flat)
+    .some((t) => (pick.by === "warp" ? Math.floor(t / 32) : t) === pick.value);
+}
+
+function cellLabel(pane, flat) {
+  if (pane.kind === "shared") return `b${toneOf(pane, flat)}`;
+  return `T${pane.threads[flat * pane.replication]}:R${pane.registers[flat]}`;
+}
+
+function rgb(text) {
+  return [1, 3, 5].map((k) => parseInt(text.slice(k, k + 2), 16));
+}
+
+function paintMap(canvas, pane, state, memory) {
+  const { rows, cols } = pane, size = pane.size;
+  const image = new ImageData(cols, rows);
+  const tones = state.colours.map(rgb);
+  for (let flat = 0; flat < size; flat++) {
+    const on = chosen(pane, flat, memory.pick);
+    const tone = on ? tones[toneOf(pane, flat)] : [128, 134, 142];
+    image.data.set([...tone, on ? 255 : 60], flat * 4);
+  }
+  const cell = canvas.width / cols, small = document.createElement("canvas");
+  small.width = cols;
+  small.height = rows;
+  small.getContext("2d").putImageData(image, 0, 0);
+  const pen = canvas.getContext("2d");
+  pen.imageSmoothingEnabled = false;
+  pen.clearRect(0, 0, canvas.width, canvas.height);
+  pen.drawImage(small, 0, 0, canvas.width, canvas.height);
+  if (pane.kind === "fragment" && cell >= 3) warpLines(pen, pane, cell);
+  const focus = memory.focus?.[pane.slot];
+  if (focus === undefined) return;
+  const mine = pane.kind === "fragment" ? ownersOf(pane, focus)[0] : toneOf(pane, focus);
+  pen.fillStyle = "#14171c";
+  for (let flat = 0; flat < size; flat++) {
+    const same = pane.kind === "fragment" ? ownersOf(pane, flat).includes(mine) : false;
+    if (same) pen.fillRect((flat % cols) * cell, Math.floor(flat / cols) * cell, cell, cell);
+  }
+  pen.strokeStyle = "#b3261e";
+  pen.lineWidth = 2;
+  pen.strokeRect((focus % cols) * cell - 1, Math.floor(focus / cols) * cell - 1, cell + 2, cell + 2);
+}
+
+function warpLines(pen, pane, cell) {
+  const warp = (flat) => Math.floor(pane.threads[flat * pane.replication] / 32);
+  pen.strokeStyle = "#14171c";
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  for (let flat = 0; flat < pane.size; flat++) {
+    const row = Math.floor(flat / pane.cols), col = flat % pane.cols;
+    if (col + 1 < pane.cols && flat + 1 < pane.size && warp(flat) !== warp(flat + 1)) {
+      pen.moveTo((col + 1) * cell, row * cell);
+      pen.lineTo((col + 1) * cell, (row + 1) * cell);
+    }
+    if (flat + pane.cols < pane.size && warp(flat) !== warp(flat + pane.cols)) {
+      pen.moveTo(col * cell, (row + 1) * cell);
+      pen.lineTo((col + 1) * cell, (row + 1) * cell);
+    }
+  }
+  pen.stroke();
+}
+
+// The labelled neighbourhood of the focused element: a magnifier and a table in one.
+function nearby(pane, state, memory) {
+  const focus = memory.focus?.[pane.slot] ?? 0, high = 8, wide = 8;
+  const row = Math.floor(focus / pane.cols), col = focus % pane.cols;
+  const top = Math.max(0, Math.min(row - 3, pane.rows - high));
+  const left = Math.max(0, Math.min(col - 3, pane.cols - wide));
+  const span = (start, count, end) =>
+    Array.from({ length: Math.min(count, end - start) }, (_, k) => start + k);
+  const columns = span(left, wide, pane.cols);
+  return node("table", { class: "tl-near" },
+    node("caption", {}, pane.kind === "shared" ? "around the focus: bank (b) of each element"
+      : "around the focus: thread (T) and register (R) of each element"),
+    node("thead", {}, node("tr", {}, node("th", { scope: "col" }, "row"),
+      columns.map((c) => node("th", { scope: "col" }, String(c))))),
+    node("tbody", {}, span(top, high, pane.rows).map((r) => node("tr", {},
+      node("th", { scope: "row" }, String(r)),
+      columns.map((c) => {
+        const flat = r * pane.cols + c;
+        if (flat >= pane.size) return node("td", {}, "");
+        const on = chosen(pane, flat, memory.pick);
+        return node("td", { "data-here": flat === focus,
+          style: on ? `background:${state.colours[toneOf(pane, flat)]}`
+            : "background:var(--tl-gap);color:var(--tl-ink)" }, cellLabel(pane, flat));
+      })))));
+}
+
+function twin(pane, memory) {
+  const rows = [];
+  for (let flat = 0; flat < pane.size && rows.length < 512; flat++) {
+    if (!chosen(pane, flat, memory.pick)) continue;
+    const place = placeOf(pane, flat).join(", ");
+    if (pane.kind === "shared") {
+      const byte = Math.floor(pane.offsets[flat] * pane.element_bits / 8);
+      rows.push([place, byte, Math.floor(byte / 4) % 32]);
+    } else rows.push([place, ownersOf(pane, flat).join(" "), pane.registers[flat]]);
+  }
+  const head = pane.kind === "shared" ? ["element", "byte", "bank"] : ["element", "threads", "register"];
+  const more = rows.length === 512 ? " (the first 512; isolate a thread or warp for others)" : "";
+  return node("div", { class: "tl-scroll", tabindex: 0, role: "region",
+    "aria-label": `table of ${pane.name}` }, table(`${pane.name}${more}`, head, rows));
+}
+
+function drawPane(pane, state, ask, memory, refresh) {
+  const cell = Math.max(1, Math.min(22, Math.floor(SIDE / Math.max(pane.rows, pane.cols))));
+  const canvas = node("canvas", {
+    width: pane.cols * cell, height: pane.rows * cell, tabindex: 0, role: "application",
+    "data-key": `map-${pane.slot}`, "data-buffer": pane.name,
+    "aria-label": `map of ${pane.name}, ${pane.rows} rows by ${pane.cols} columns; ` +
+      "arrow keys move the focus, Enter isolates the thread or bank",
+  });
+  const near = node("div", {});
+  const update = () => {
+    paintMap(canvas, pane, state, memory);
+    near.replaceChildren(nearby(pane, state, memory));
+  };
+  const look = (flat) => {
+    if (flat < 0 || flat >= pane.size) return;
+    memory.focus = { ...memory.focus, [pane.slot]: flat };
+    const others = state.panes.filter((p) => p !== pane && String(p.shape) === String(pane.shape));
+    for (const other of others) memory.focus[other.slot] = flat;
+    memory.said = [pane, ...others].map((p) => describe(p, flat)).join("; ");
+    refresh();
+  };
+  canvas.addEventListener("mousemove", (event) => {
+    const box = canvas.getBoundingClientRect();
+    const col = Math.floor((event.clientX - box.left) / box.width * pane.cols);
+    const row = Math.floor((event.clientY - box.top) / box.height * pane.rows);
+    look(Math.min(Math.max(row, 0), pane.rows - 1) * pane.cols
+      + Math.min(Math.max(col, 0), pane.cols - 1));
+  });
+  const isolate = () => {
+    const flat = memory.focus?.[pane.slot] ?? 0;
+    const value = pane.kind === "shared" ? toneOf(pane, flat) : ownersOf(pane, flat)[0];
+    memory.pick = { by: pane.kind === "shared" ? "bank" : "thread", value };
+    memory.repaint();
+  };
+  canvas.addEventListener("click", isolate);
+  canvas.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -pane.cols, ArrowDown: pane.cols };
+    if (event.key in step) look((memory.focus?.[pane.slot] ?? 0) + step[event.key]);
+    else if (event.key === "Enter") isolate();
+    else if (event.key === "Escape") { memory.pick = null; memory.repaint(); }
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  update();
+  const part = node("div", { class: "tl-pane", "data-pane": pane.name },
+    node("h3", {}, pane.summary),
+    pane.reason ? node("p", { class: "tl-muted" }, `Why: ${pane.reason}`) : null,
+    field("layout", pane.expression, (text) => ask({ edit: pane.slot, expression: text }),
+      `expression-${pane.slot}`, { class: "tl-wide" }),
+    canvas, near, folded("as a table", () => twin(pane, memory), memory, `twin-${pane.slot}`));
+  return [part, update];
+}
+
+function picker(state, memory) {
+  const pick = memory.pick ?? { by: "thread", value: null };
+  const set = (by, text) => {
+    memory.pick = { by, value: text === "" ? null : Number(text) };
+    memory.repaint();
+  };
+  const value = pick.value === null ? "" : pick.value;
+  return [
+    choice("isolate by", [["thread", "thread"], ["warp", "warp"], ["bank", "bank"]], pick.by,
+      (by) => set(by, value), "pick-by"),
+    field("number", value, (text) => set(pick.by, text), "pick-value",
+      { type: "number", min: 0, size: 6 }),
+    button("show all", () => { memory.pick = null; memory.repaint(); }, "pick-none"),
+  ];
+}
+
+function accessPart(state, ask, memory) {
+  const access = state.access;
+  return node("div", { class: "tl-access" },
+    node("div", { class: "tl-bar" },
+      choice("one warp reads", Object.entries(state.patterns), access.pattern,
+        (pattern) => ask({ access: { pattern, vector: access.vector } }), "pattern"),
+      choice("elements a lane", access.vectors.map((v) => [String(v), String(v)]),
+        String(access.vector),
+        (v) => ask({ access: { pattern: access.pattern, vector: Number(v) } }), "vector")),
+    node("p", { class: "tl-verdict" }, access.verdict),
+    access.svg ? picture(access.svg, "access") : null,
+    folded("the access as text", () => node("pre", { class: "tl-scroll", tabindex: 0 },
+      access.text), memory, "access-text"));
+}
+
+function draw(body, state, ask, memory) {
+  const status = said(memory), updates = [];
+  const refresh = () => {
+    status.textContent = memory.said ?? "";
+    for (const update of updates) update();
+  };
+  const panes = state.panes.map((pane) => {
+    const [part, update] = drawPane(pane, state, ask, memory, refresh);
+    updates.push(update);
+    return part;
+  });
+  const names = state.names.map((name, k) => [String(k), name]);
+  const beside = [["-1", "nothing"], ...names];
+  body.append(
+    node("div", { class: "tl-bar" },
+      choice("buffer", names, String(state.shown[0]), (k) => ask({ show: 0, buffer: Number(k) }),
+        "buffer-0"),
+      choice("compare with", beside, String(state.shown[1] ?? -1),
+        (k) => ask({ show: 1, buffer: Number(k) }), "buffer-1"),
+      ...picker(state, memory)),
+    status,
+    node("div", { class: "tl-panes" }, ...panes));
+  if (state.access) body.append(accessPart(state, ask, memory));
+}

@@ -1,0 +1,26 @@
+// Pipeline timeline: the planned schedule of a loop, re-planned by a slider.
+function planBar(state, ask) {
+  return [
+    slider("num_stages", state.stages, 0, state.most_stages,
+      (stages) => ask({ stages, target: state.target }), "stages"),
+    choice("chip", state.targets.map((name) => [name, name]), state.target,
+      (target) => ask({ stages: state.stages, target }), "target"),
+  ];
+}
+
+function draw(body, state, ask, memory) {
+  body.append(node("h3", {}, state.title), node("div", { class: "tl-bar" }, ...planBar(state, ask)),
+    node("p", { class: "tl-muted", "data-note": true, role: "status" }, state.note));
+  state.loops.forEach((loop, k) => {
+    body.append(node("div", { class: "tl-loop" },
+      node("p", { class: "tl-headline" }, `${loop.headline}; ${loop.in_flight.toLocaleString()} ` +
+        "bytes in flight in the steady state"),
+      loop.reason ? node("p", { class: "tl-muted" }, `Why: ${loop.reason}`) : null,
+      picture(loop.svg, `loop-${k}`),
+      folded("schedule as a table", () => table("steps of the plan, not measured time", loop.head,
+        loop.rows), memory, `rows-${k}`),
+      loop.barriers.length ? folded("barriers: who waits on whom", () =>
+        table("mbarriers, one a slot", loop.barrier_head, loop.barriers), memory, `bars-${k}`)
+        : null));
+  });
+}
