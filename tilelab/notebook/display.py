@@ -1,34 +1,79 @@
-"""Rich display in a notebook: a kernel as its three pictures, a fragment as its map."""
+"""Rich display in a notebook: kernels, reports, views and layouts as widgets with static twins.
+
+Hides which view has a widget. Every output also holds text and SVG, so it stays readable on
+GitHub, in nbconvert and nbviewer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tilelab.kernel import JITKernel
-from tilelab.layout import Fragment, TableFragment
-from tilelab.views import fragment_view, show
+from tilelab.layout import Fragment, SharedLayout, TableFragment
+from tilelab.views import FragmentView, Report, View, show
+from tilelab.widgets import layout_panel
+from tilelab.widgets.host import host
+from tilelab.widgets.panel import Panel
+from tilelab.widgets.passes import PassPanel
+from tilelab.widgets.plans import BudgetPanel, TimelinePanel
+
+LAYOUTS = (Fragment, TableFragment, SharedLayout)
+
+
+def _layouts(kernel: JITKernel, view: View) -> Panel:
+    assert isinstance(view, FragmentView)
+    return layout_panel(kernel, buffer=view.buffer)
+
+
+PANELS: dict[str, Callable[[JITKernel, View], Panel]] = {
+    "fragment": _layouts,
+    "pipeline": lambda kernel, _: TimelinePanel(kernel),
+    "memory": lambda kernel, _: BudgetPanel(kernel),
+    "passes": lambda kernel, _: PassPanel(kernel),
+}
+"""The widget of each kind of view; a kind that is not here is shown as its picture."""
+
+
+def show_report(report: Report) -> None:
+    """Display a report's views, as widgets where its kernel is at hand."""
+    from IPython.display import (  # lazy: only ever called by IPython
+        display,  # pyright: ignore[reportUnknownVariableType]
+    )
+
+    done: set[str] = set()
+    for view in report.views:
+        make = PANELS.get(view.kind)
+        if make is None or not isinstance(report.subject, JITKernel):
+            display(view)
+        elif view.kind not in done:  # a widget shows all loops, or all kernels, at once
+            display(host(make(report.subject, view)))
+        done.add(view.kind)
 
 
 def _show_kernel(kernel: JITKernel) -> None:
-    show(kernel)._ipython_display_()  # pyright: ignore[reportPrivateUsage]
+    show_report(show(kernel))
 
 
-def _fragment_bundle(fragment: Any, *_: Any, **__: Any) -> dict[str, str]:
-    bundle = fragment_view(fragment)._repr_mimebundle_()  # pyright: ignore[reportPrivateUsage]
-    return {**bundle, "text/plain": str(fragment)}
+def _show_layout(layout: Any) -> None:
+    from IPython.display import (  # lazy: only ever called by IPython
+        display,  # pyright: ignore[reportUnknownVariableType]
+    )
+
+    display(host(layout_panel(layout)))
 
 
 def install(shell: Any) -> None:
     """Register the formatters."""
-    formatter = shell.display_formatter
-    formatter.ipython_display_formatter.for_type(JITKernel, _show_kernel)
-    for kind in (Fragment, TableFragment):
-        formatter.mimebundle_formatter.for_type(kind, _fragment_bundle)
+    formatter = shell.display_formatter.ipython_display_formatter
+    formatter.for_type(JITKernel, _show_kernel)
+    formatter.for_type(Report, show_report)
+    for kind in LAYOUTS:
+        formatter.for_type(kind, _show_layout)
 
 
 def remove(shell: Any) -> None:
     """Take the formatters back."""
-    formatter = shell.display_formatter
-    formatter.ipython_display_formatter.pop(JITKernel, None)
-    for kind in (Fragment, TableFragment):
-        formatter.mimebundle_formatter.pop(kind, None)
+    formatter = shell.display_formatter.ipython_display_formatter
+    for kind in (JITKernel, Report, *LAYOUTS):
+        formatter.pop(kind, None)

@@ -21,6 +21,7 @@ from tilelab.commands.arguments import (
 from tilelab.commands.kernels import Wish, inputs_for, last_kernel, look_up, to_kernel
 from tilelab.commands.progress import NotebookLine, progress
 from tilelab.kernel import JITKernel
+from tilelab.notebook import display
 from tilelab.runtime import doctor
 from tilelab.target import TARGETS
 from tilelab.views import DEFAULT_KINDS, MAKERS, show
@@ -86,7 +87,7 @@ class Magics:
         variable = options.name or f"{found.removesuffix('_kernel')}_kernel"
         names[variable] = kernel
         if options.show:
-            show(kernel, *options.show)._ipython_display_()  # pyright: ignore[reportPrivateUsage]
+            display.show_report(show(kernel, *options.show))
         print_text(f"{variable} = {kernel!r}")
         if options.run or options.inputs:
             self._run(kernel, variable, _words(options))

@@ -7,7 +7,7 @@ one output per picture as SVG (GitHub and nbconvert keep those), other hosts one
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Protocol
 
@@ -52,10 +52,12 @@ class Compiled(Protocol):
 
 @dataclass(frozen=True)
 class Report:
-    """Some views of one kernel, in the order they are read."""
+    """Some views of one kernel, in the order they are read. `subject` is the kernel, for hosts
+    that draw more than pictures."""
 
     name: str
     views: tuple[View, ...]
+    subject: Compiled | None = field(default=None, compare=False, repr=False)
 
     def to_text(self) -> str:
         """The text twins, one after another."""
@@ -162,4 +164,4 @@ def show(kernel: Compiled, *kinds: str) -> Report:
                 f"there is no view {kind!r}", code="TL1711", hint="one of " + ", ".join(MAKERS)
             )
         views += maker(kernel)
-    return Report(kernel.program.name, tuple(views))
+    return Report(kernel.program.name, tuple(views), kernel)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from tilelab.errors import TileError
 from tilelab.views.palette import PAINTS
@@ -72,8 +72,7 @@ def _widget_class() -> Any:
 
         def _repr_mimebundle_(self, **kwargs: Any) -> Any:
             found: Any = super()._repr_mimebundle_(**kwargs)  # pyright: ignore
-            parts: Any = found if isinstance(found, tuple) else (found or {}, {})
-            return ({**parts[0], **static_bundle(self.panel)}, *parts[1:])
+            return with_twins(found, self.panel)
 
     return PanelWidget
 
@@ -83,6 +82,14 @@ def static_bundle(panel: Panel) -> dict[str, str]:
     twins = panel.twins()
     bundle = {"text/plain": "\n".join(view.to_text() for view in twins)}
     return {**bundle, "image/svg+xml": twins[0].to_svg()} if twins else bundle
+
+
+def with_twins(found: Any, panel: Panel) -> Any:
+    """What a widget library puts on the page (data, or data with metadata), with the static forms
+    beside it."""
+    parts = cast("tuple[Any, ...]", found if isinstance(found, tuple) else (found or {},))
+    bundle = {**parts[0], **static_bundle(panel)}
+    return (bundle, *parts[1:]) if isinstance(found, tuple) else bundle
 
 
 @cache
