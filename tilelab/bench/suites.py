@@ -5,51 +5,68 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tilelab.bench import rows
 from tilelab.bench.peers import measure
+from tilelab.bench.problems import PROBLEMS
+from tilelab.bench.rows import Measured
 from tilelab.bench.table import Row
-from tilelab.target import SM90A
+from tilelab.errors import TileRuntimeError
 
 Progress = Callable[[str], None]
 
-SEED = "128x128x64, 3 stages, 128 threads (the seed's)"
 SHAPE = [1024, 1024, 1024]
 
 
-def _teraflops(shape: Sequence[int], milliseconds: float) -> float:
-    m, n, k = shape
-    return 2 * m * n * k / milliseconds / 1e9
+def _measured_suite(rows: Sequence[Measured]) -> Callable[[Sequence[str], Progress], list[Row]]:
+    def suite(peers: Sequence[str], progress: Progress) -> list[Row]:
+        return [_row(row, peers, progress) for row in rows]
+
+    return suite
 
 
-def _roofline(shape: Sequence[int]) -> float:
-    """TFLOP/s: the tensor cores' peak, or what memory bandwidth allows for one pass."""
-    m, n, k = shape
-    flops, moved = 2 * m * n * k, 2 * (m * k + k * n + m * n)
-    by_memory = flops / moved * SM90A.limits.dram_bytes_per_second
-    return min(SM90A.limits.tensor_flops_16bit, by_memory) / 1e12
+def _row(row: Measured, peers: Sequence[str], progress: Progress) -> Row:
+    """One row, each implementation in a process of its own with torch beside it."""
+    columns = tuple(PROBLEMS[row.program].peers)
+    wanted = [c for c in columns if c == "copy" or "torch" in peers]
+    spec = {**row.spec(), "columns": wanted}
+    progress(row.name)
+    ours = measure("tilelab", "measured", spec)
+    values: dict[str, float | None] = {"tilelab": row.rate(ours["ms"]["kernel"][1])}
+    spreads: dict[str, tuple[float, float]] = {}
+    for c in columns:
+        values[c] = row.rate(ours["ms"][c][1]) if c in wanted else None
+        ratio = ours["ratio"].get(c)
+        values[f"tilelab/{c}"] = None if ratio is None else ratio[1]
+        if ratio is not None:
+            spreads[f"tilelab/{c}"] = (ratio[0], ratio[2])
+    note = f"error {ours['error']:.1e}; {ours['rounds']} rounds"
+    values["tilelang"] = values["tilelab/tilelang"] = None
+    if "tilelang" in peers:
+        note += _beside_tilelang(row, wanted, ours, values, progress)
+    return Row(row.name, row.unit, values, row.bound, note, spreads)
 
 
-def gemm(peers: Sequence[str], progress: Progress) -> list[Row]:
-    """The seed's configuration at three sizes, TFLOP/s; every result is checked before timing."""
-    rows: list[Row] = []
-    for size in (2048, 4096, 8192):
-        shape = [size] * 3
-        spec = {"shape": shape}
-        progress(f"gemm {size}")
-        ours = measure("tilelab", "gemm", spec)
-        values: dict[str, float | None] = {"tilelab": _teraflops(shape, ours["kernel"])}
-        values["torch"] = _teraflops(shape, ours["torch"]) if "torch" in peers else None
-        note = f"{SEED}; relative error {ours['error']:.1e}"
-        values["tilelang"] = values["tilelab/tilelang"] = None
-        values["tilelab/torch"] = ours["torch"] / ours["kernel"]
-        if "tilelang" in peers:
-            progress(f"gemm {size}, tilelang")
-            theirs = measure("tilelang", "gemm", spec)
-            values["tilelang"] = _teraflops(shape, theirs["kernel"])
-            # Each process timed torch too: comparing shares of it cancels the chip's clock.
-            share = (ours["torch"] / ours["kernel"]) / (theirs["torch"] / theirs["kernel"])
-            values["tilelab/tilelang"] = share
-        rows.append(Row(f"gemm fp16 {size}^3", "TFLOP/s", values, _roofline(shape), note))
-    return rows
+def _beside_tilelang(
+    row: Measured,
+    wanted: Sequence[str],
+    ours: dict[str, Any],
+    values: dict[str, float | None],
+    progress: Progress,
+) -> str:
+    """Fill TileLang's columns; what to remark when it cannot run the program."""
+    progress(f"{row.name}, tilelang")
+    try:
+        theirs = measure("tilelang", "measured", {**row.spec(), "columns": wanted})
+    except TileRuntimeError as error:
+        last = str(error).strip().splitlines()[-1].strip()
+        return f"; TileLang: {last[:80]}"
+    values["tilelang"] = row.rate(theirs["ms"]["kernel"][1])
+    share = theirs["ms"]["kernel"][1] / ours["ms"]["kernel"][1]
+    for c in wanted[:1]:
+        # Each process timed the same peer too: comparing shares of it cancels the chip's clock.
+        share = ours["ratio"][c][1] / theirs["ratio"][c][1]
+    values["tilelab/tilelang"] = share
+    return ""
 
 
 def compile_(peers: Sequence[str], progress: Progress) -> list[Row]:
@@ -98,9 +115,15 @@ def sim(peers: Sequence[str], progress: Progress) -> list[Row]:
 
 
 SUITES: dict[str, Callable[[Sequence[str], Progress], list[Row]]] = {
-    "gemm": gemm,
+    "gemm": _measured_suite(rows.GEMM),
+    "attention": _measured_suite(rows.ATTENTION),
+    "rmsnorm": _measured_suite(rows.RMSNORM),
+    "softmax": _measured_suite(rows.SOFTMAX),
+    "dequant": _measured_suite(rows.DEQUANT),
+    "fp8": _measured_suite(rows.FP8),
+    "decode": _measured_suite(rows.DECODE),
     "compile": compile_,
     "launch": launch,
     "sim": sim,
 }
-NEEDS_GPU = frozenset({"gemm", "launch"})
+NEEDS_GPU = frozenset(SUITES) - {"compile", "sim"}

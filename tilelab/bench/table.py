@@ -15,6 +15,16 @@ class Row:
     values: dict[str, float | None]
     bound: float | None = None  # roofline, in the same unit
     note: str = ""
+    spreads: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+    """Tenth and ninetieth percentile of some columns."""
+
+    def cell(self, column: str) -> str:
+        """The value as text, with its spread where one is known."""
+        text = _number(self.values.get(column))
+        if text and column in self.spreads:
+            low, high = self.spreads[column]
+            text += f" [{low:.2f}-{high:.2f}]"
+        return text
 
 
 @dataclass
@@ -42,7 +52,7 @@ class Table:
         columns = self.columns()
         out = [["", "unit", *columns, "bound", "note"]]
         for row in self.rows:
-            values = [_number(row.values.get(c)) for c in columns]
+            values = [row.cell(c) for c in columns]
             out.append([row.name, row.unit, *values, _number(row.bound), row.note])
         return out
 

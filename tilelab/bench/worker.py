@@ -17,16 +17,20 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+from tilelab.bench.problems import PROBLEMS, Problem, relative_error
+from tilelab.bench.timing import in_turn
 
 Spec = dict[str, Any]
 
 
-def _program(name: str) -> Any:
-    """The shared GEMM program, with `import tilelang` answered by implementation `name`."""
+def _program(name: str, program: str = "gemm") -> Any:
+    """A shared program, with `import tilelang` answered by implementation `name`."""
     if name == "tilelab":
         importlib.import_module("tilelab.shim").install()
-    return importlib.import_module("tilelab.bench.programs.gemm")
+    return importlib.import_module(f"tilelab.bench.programs.{program}")
 
 
 def _inputs(spec: Spec, device: str) -> tuple[Any, Any]:
@@ -39,25 +43,41 @@ def _inputs(spec: Spec, device: str) -> tuple[Any, Any]:
     return a, torch.randn(k, n, device=device, dtype=dtype)
 
 
-def _relative_error(c: Any, a: Any, b: Any) -> float:
-    reference = a.float() @ b.float()
-    return float((c.float() - reference).norm() / reference.norm())
+SETS = 3  # of inputs, used in turn, where they are small enough
+SMALL_BYTES = 1 << 30
 
 
-def gemm(name: str, spec: Spec) -> Spec:
-    """Milliseconds of the kernel and of torch.matmul, in turn, medians over rounds."""
-    from tilelab.runtime.timing import do_bench
+def measured(name: str, spec: Spec) -> Spec:
+    """One row: the result is checked on other inputs than those timed, then the kernel and
+    torch's functions are launched in turn. {"error", "ms", "ratio", "rounds"}, times by name."""
+    import torch
 
-    kernel = _program(name).build(*spec["shape"], **spec.get("config", {}))
-    a, b = _inputs(spec, "cuda")
-    error = _relative_error(kernel(a, b), a, b)
-    if not error < 5e-3:
+    problem = PROBLEMS[spec["program"]]
+    torch.manual_seed(int(spec.get("seed", 0)))  # pyright: ignore[reportUnknownMemberType]
+    kernel = _program(name, spec["program"]).build(*spec["sizes"], **spec["config"])
+    error = _check(name, kernel, problem, spec)
+    first = problem.inputs(spec)
+    size = sum(t.numel() * t.element_size() for t in first)
+    sets = [first, *(problem.inputs(spec) for _ in range(SETS - 1 if size < SMALL_BYTES else 0))]
+    calls: dict[str, Callable[[int], Any]] = {
+        "kernel": lambda number: kernel(*sets[number % len(sets)])
+    }
+    for column in spec["columns"]:
+        function = problem.peers[column](spec)
+        calls[column] = partial(_rotated, function, sets)
+    return {"error": error, **in_turn(calls, spec.get("seconds", 0.5))}
+
+
+def _rotated(function: Callable[..., Any], sets: list[Any], number: int) -> Any:
+    return function(*sets[number % len(sets)])
+
+
+def _check(name: str, kernel: Any, problem: Problem, spec: Spec) -> float:
+    inputs = problem.inputs(spec)
+    error = relative_error(kernel(*inputs), problem.reference(spec, *inputs))
+    if not error < problem.tolerance:
         raise SystemExit(f"{name}: wrong result before timing: relative error {error:.2e}")
-    rounds: dict[str, list[float]] = {"kernel": [], "torch": []}
-    for _ in range(spec.get("rounds", 5)):
-        rounds["torch"].append(float(do_bench(lambda: a @ b, rep=60, return_mode="median")))
-        rounds["kernel"].append(float(do_bench(lambda: kernel(a, b), rep=60, return_mode="median")))
-    return {"error": error, **{k: statistics.median(v) for k, v in rounds.items()}}
+    return error
 
 
 _MODULES = {
@@ -122,11 +142,11 @@ def sim(name: str, spec: Spec) -> Spec:
     c = kernel(a, b)
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
-    return {"seconds": seconds, "peak_gib": peak, "error": _relative_error(c, a, b)}
+    return {"seconds": seconds, "peak_gib": peak, "error": relative_error(c, a.float() @ b.float())}
 
 
 TASKS: dict[str, Callable[[str, Spec], Spec]] = {
-    "gemm": gemm,
+    "measured": measured,
     "compile": compile_time,
     "launch": launch,
     "sim": sim,

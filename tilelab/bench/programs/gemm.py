@@ -3,6 +3,8 @@
 import tilelang  # pyright: ignore[reportMissingImports]
 import tilelang.language as T  # pyright: ignore[reportMissingImports]
 
+from tilelab.bench.programs import TARGET
+
 
 def gemm(M, N, K, tile_m=128, tile_n=128, tile_k=64, stages=3, threads=128, dtype="float16"):
     """C = A @ B, row-major, float32 accumulation, output in the operands' type."""
@@ -30,6 +32,4 @@ def gemm(M, N, K, tile_m=128, tile_n=128, tile_k=64, stages=3, threads=128, dtyp
 
 def build(*sizes, **config):
     """The compiled kernel; its output is allocated and returned by a call."""
-    return tilelang.compile(
-        gemm(*sizes, **config), out_idx=[2], target={"kind": "cuda", "arch": "sm_90a"}
-    )
+    return tilelang.compile(gemm(*sizes, **config), out_idx=[2], target=TARGET)

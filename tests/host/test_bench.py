@@ -1,0 +1,85 @@
+"""tilelab bench: the measured programs are right on the simulator; rows, bounds and spreads."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import pytest
+import torch
+
+import tilelab.shim
+from tilelab.bench import SUITES, Row, Table
+from tilelab.bench.problems import PROBLEMS
+from tilelab.bench.rows import ATTENTION, DECODE, DEQUANT, FP8, GEMM, RMSNORM, SOFTMAX
+from tilelab.bench.timing import spread
+
+SMALL: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+    "gemm": ((128, 128, 128), {}),
+    "fp8_gemm": ((128, 256, 256), {}),
+    "dequant_gemm": ((128, 128, 256), {}),
+    "rmsnorm": ((3, 1024), {"threads": 128}),
+    "softmax": ((3, 1024), {"threads": 128}),
+    "attention": ((1, 2, 128, 64), {"causal": True, "tile_m": 64, "tile_n": 64, "threads": 128}),
+    "decode": ((1, 8, 2, 256, 64, 2), {}),
+}
+
+
+@pytest.mark.parametrize("program", SMALL)
+def test_programs(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each program against the reference that the benchmark checks with."""
+    tilelab.shim.install()
+    problem, (sizes, config) = PROBLEMS[program], SMALL[program]
+    spec = {"program": program, "sizes": sizes, "config": config}
+    drawn, filled, ones = torch.randn, torch.empty, torch.ones
+    on_cpu = {"randn": drawn, "empty": filled, "ones": ones,
+              "randint": torch.randint, "rand": torch.rand}  # fmt: skip
+    for name, make in on_cpu.items():
+        monkeypatch.setattr(torch, name, _without_device(make))
+    torch.manual_seed(0)
+    inputs = problem.inputs(spec)
+    kernel = importlib.import_module(f"tilelab.bench.programs.{program}").build(*sizes, **config)
+    want = problem.reference(spec, *inputs)
+    got = kernel(*inputs)
+    assert (got.float() - want).norm() / want.norm() < problem.tolerance
+
+
+def _without_device(make: Any) -> Any:
+    def made(*args: Any, device: str = "cpu", **kwargs: Any) -> Any:
+        del device
+        return make(*args, **kwargs)
+
+    return made
+
+
+def test_two_levels() -> None:
+    tilelab.shim.install()
+    build = importlib.import_module("tilelab.bench.programs.fp8_gemm").build
+    torch.manual_seed(0)
+    a, b = (torch.randn(128, 256).to(torch.float8_e4m3fn) for _ in range(2))
+    two = build(128, 128, 256, tile_n=128, two_levels=True)(a, b).float()
+    want = a.float() @ b.float().T
+    assert (two - want).norm() / want.norm() < 4e-3
+    assert "acc[i] += part[i]" in build(128, 128, 256, two_levels=True).get_kernel_source()
+
+
+@pytest.mark.parametrize("row", [*GEMM, *ATTENTION, *FP8, *DEQUANT, *RMSNORM, *SOFTMAX, *DECODE])
+def test_rows(row: Any) -> None:
+    """A row's rate at its bound is the bound; its name says the sizes; its problem is known."""
+    assert row.program in PROBLEMS and row.spec()["sizes"] == row.sizes
+    seconds = max(row.moved / 4.8e12, row.flops / (989e12 * (2 if row.fp8 else 1)))
+    assert math.isclose(row.rate(seconds * 1e3), row.bound, rel_tol=0.02)
+
+
+def test_suites() -> None:
+    wanted = {"gemm", "attention", "rmsnorm", "softmax", "dequant", "fp8", "decode"}
+    assert wanted | {"compile", "launch", "sim"} <= set(SUITES)
+
+
+def test_spread_in_tables() -> None:
+    low, middle, high = spread([float(n) for n in range(1, 12)])
+    assert (low, middle, high) == (2.0, 6.0, 10.0)
+    row = Row("r", "TB/s", {"a": 4.0, "a/b": 0.95, "c": None}, spreads={"a/b": (0.9, 1.0)})
+    text = Table("s", "c", "d", "m", [row]).to_markdown()
+    assert "| 4.00 | 0.950 [0.90-1.00] |  |" in text
