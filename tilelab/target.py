@@ -49,6 +49,7 @@ class Limits:
     l2_bytes: int
     dram_bytes_per_second: float
     tensor_flops_16bit: float
+    clock_hz: float  # at which the data sheet states its peaks
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,13 @@ _HOPPER = _AMPERE | {
 
 SM80 = Target(
     "sm_80", "sm_80", _AMPERE,
-    Limits(166_912, 167_936, 1024, 65_536, 255, 2048, 1024, 32, 108, 40 << 20, 1.555e12, 312e12),
+    Limits(166_912, 167_936, 1024, 65_536, 255, 2048, 1024, 32, 108, 40 << 20, 1.555e12, 312e12,
+           1.41e9),
 )  # fmt: skip
 SM90A = Target(
     "sm_90a", "sm_90a", _HOPPER,
-    Limits(232_448, 233_472, 1024, 65_536, 255, 2048, 1024, 32, 132, 60 << 20, 4.8e12, 989e12),
+    Limits(232_448, 233_472, 1024, 65_536, 255, 2048, 1024, 32, 132, 60 << 20, 4.8e12, 989e12,
+           1.83e9),
 )  # fmt: skip
 
 TARGETS: dict[str, Target] = {"sm_80": SM80, "sm_90a": SM90A}

@@ -18,8 +18,8 @@ from tilelab.carver.roller.hint import Hint
 from tilelab.carver.roller.rasterization import NoRasterization, Rasterization2DRow
 from tilelab.dtypes import as_dtype
 from tilelab.target import Limits
+from tilelab.thread.occupancy import occupancy
 from tilelab.tile.ops.gemm_plan import GemmPlan, GemmWarpPolicy, Request, Side, plan_gemm
-from tilelab.views.occupancy import occupancy
 
 _ROWS_AND_COLS = (32, 64, 128, 256)
 _DEPTH_BYTES = (64, 128)  # of a row of a stage: half and all of the widest swizzle

@@ -2,10 +2,10 @@
 
 from tilelab.sim.counters import KernelCounters, LineCounters
 from tilelab.sim.findings import ALL_CHECKS, Finding
-from tilelab.sim.group import Event
 from tilelab.sim.report import SimReport
 from tilelab.sim.scheduler import SCHEDULES, Schedule
 from tilelab.sim.simulate import simulate
+from tilelab.sim.timeline import Event
 
 __all__ = [
     "ALL_CHECKS", "SCHEDULES", "Event", "Finding", "KernelCounters", "LineCounters", "Schedule",

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilelab.ir import Binary, Call, For, Load, LoopKind, Node, Scope, Seq, Store, While, walk
 from tilelab.ir.stmt import Break, Continue
+from tilelab.sim.work import Works
 from tilelab.thread import Invoke, Ref, WarpRoles
 
 _VECTOR_ROLES = frozenset({"reads", "writes", "updates", "value"})
@@ -31,6 +32,7 @@ class Code:
         loop_seconds: float = 5.0,
     ) -> None:
         self.runners, self.drivers, self.loop_seconds = runners, drivers, loop_seconds
+        self.works = Works()
         self._waits: dict[Node, bool] = {}
         self._serial: dict[Node, bool] = {}
         self._flops: dict[Node, int] = {}

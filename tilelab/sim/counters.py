@@ -168,11 +168,31 @@ class LineCounters:
         return data
 
 
+@dataclass(frozen=True)
+class LaunchFacts:
+    """How a kernel was launched, and how much of it a multiprocessor of `target` holds at once.
+
+    registers: a thread's, when the kernel has been compiled; None: not known, and then no limit.
+    limiters: the resources that allow no more than `blocks_per_sm`.
+    """
+
+    target: str
+    grid: tuple[int, ...]
+    threads: int
+    shared_bytes: int
+    registers: int | None
+    blocks_per_sm: int
+    warps_per_sm: int
+    max_warps: int
+    limiters: tuple[str, ...]
+
+
 @dataclass
 class KernelCounters:
     """Counters of one kernel by source line (None: nodes without a place)."""
 
     kernel: str
+    launch: LaunchFacts | None = None
     lines: dict[Loc | None, LineCounters] = field(default_factory=dict[Loc | None, LineCounters])
     _by_id: dict[int, LineCounters] = field(default_factory=dict[int, LineCounters])
     _accesses: dict[Any, Access] = field(default_factory=dict[Any, Access])

@@ -6,7 +6,6 @@ Hides where blocks of a launch are: `rows` count blocks of the group, coordinate
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,24 +21,10 @@ from tilelab.sim.registers import Registers
 from tilelab.sim.shadow import Access, Clocks, Shadow
 from tilelab.sim.shared import SharedMemory
 from tilelab.sim.speech import Speech
+from tilelab.sim.timeline import Timeline
 from tilelab.thread import ThreadKernel
 
 WARP = 32
-
-
-@dataclass(frozen=True)
-class Event:
-    """Something for the timeline: what a role did, in order of the simulation.
-
-    `step` counts events of the group; `stage` is the slot or barrier number where there is one.
-    """
-
-    kernel: str
-    role: str
-    kind: str
-    step: int
-    loc: Loc | None = None
-    stage: int | None = None
 
 
 class BlockGroup:
@@ -54,10 +39,11 @@ class BlockGroup:
         findings: Findings,
         counters: KernelCounters,
         order: GlobalOrder,
+        timeline: Timeline | None = None,
     ) -> None:
         self.kernel, self.grid, self.numbers = kernel, grid, numbers
         self.arrays, self.findings, self.counters = arrays, findings, counters
-        self.order = order
+        self.order, self.timeline = order, timeline
         self.size = len(numbers)
         warps = -(-kernel.num_threads // WARP)
         self.clocks = Clocks(warps)
@@ -76,7 +62,6 @@ class BlockGroup:
         self.dead = np.zeros(self.size, np.bool_)
         self.epoch = 0
         self.transfers: list[Any] = []
-        self.events: list[Event] = []
         self.speech = Speech()
 
     def coordinates(self, row: int) -> tuple[int, ...]:
@@ -113,10 +98,6 @@ class BlockGroup:
         name = "" if buffer is None else buffer.root.name
         block = None if row is None else self.coordinates(row)
         self.findings.add(Finding(code, message, loc, name, index, block, warp, lane, hint, other))
-
-    def event(self, role: str, kind: str, loc: Loc | None, stage: int | None = None) -> None:
-        """Add to the timeline."""
-        self.events.append(Event(self.kernel.name, role, kind, len(self.events), loc, stage))
 
     def accessed(self, addresses: Any, num_bytes: int, frame: Frame) -> Access:
         """The shadow cells of one access: `num_bytes` from each address, where the mask allows."""

@@ -25,13 +25,16 @@ class BarrierLanes(Lanes):
         needs = None if threads is None else int(self.per_row(threads)[0])
         lanes = len(frame.lanes)
         before = group.barriers.arrive(number, frame.rows, self.warps(), lanes, needs)
+        self.clock.arrive_block(group.barriers, number, frame.rows)
         yield from self.waiting(BarrierWait(number, frame.rows, before, self.memory.loc))
+        self.clock.observe_block(number, frame.rows, self.memory.loc)
 
     def arrive_threads(self, barrier: Any, threads: Any) -> None:
         """bar.arrive: count in, and go on."""
         frame = self.frame
         number, needs = int(self.per_row(barrier)[0]), int(self.per_row(threads)[0])
         self.group.barriers.arrive(number, frame.rows, self.warps(), len(frame.lanes), needs)
+        self.clock.arrive_block(self.group.barriers, number, frame.rows)
 
     def waiting(self, wait: Any) -> Iterator[Any]:
         """Count a wait, and give way to other strands where it holds."""
@@ -59,8 +62,9 @@ class BarrierLanes(Lanes):
         when = int(self.group.clocks.now[warp, warp])
         barriers.init(self.frame.rows, which, self.per_row(count), warp, when)
 
-    def mbarrier_arrive(self, bar: Place, expect_bytes: Any) -> None:
-        """Expect bytes, then arrive, once for every active lane."""
+    def mbarrier_arrive(self, bar: Place, expect_bytes: Any, after: float = 0.0) -> None:
+        """Expect bytes, then arrive, once for every active lane; on the timeline not before
+        `after`."""
         group, frame = self.group, self.frame
         barriers, which = self.which(bar)
         self.usable(barriers, which)
@@ -78,7 +82,7 @@ class BarrierLanes(Lanes):
             )  # fmt: skip
             group.stop(frame.rows[surplus])
         kind = "expect" if np.any(num_bytes) else "arrive"
-        group.event(self.role, kind, self.memory.loc, int(which[0]))
+        self.clock.arrive(barriers, frame.rows, which, self.memory.loc, kind, after)
 
     def mbarrier_expect(self, bar: Place, num_bytes: Any) -> None:
         """Expect bytes, for every active lane; no arrival."""
@@ -86,7 +90,6 @@ class BarrierLanes(Lanes):
         self.usable(barriers, which)
         total = self.per_row(num_bytes) * self.lanes_per_row()
         barriers.bytes[self.frame.rows, which] += total
-        self.group.event(self.role, "expect", self.memory.loc, int(which[0]))
 
     def usable(self, barriers: MBarriers, which: Array, by_copy: bool = False) -> None:
         """Report barriers that are not initialised, or not known here (or to async copies) yet."""
@@ -116,7 +119,7 @@ class BarrierLanes(Lanes):
         yield from self.waiting(wait)
         for one in np.unique(which):
             group.clocks.observe(warps, barriers.released[one])
-        group.event(self.role, "wait", self.memory.loc, int(which[0]))
+        self.clock.observe(barriers, frame.rows, which, self.memory.loc)
 
     def fence(self, kind: str) -> None:
         """Order accesses of this thread for another proxy."""

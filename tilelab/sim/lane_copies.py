@@ -20,6 +20,7 @@ from tilelab.sim.lane_barriers import BarrierLanes
 from tilelab.sim.lanes import at_lane
 from tilelab.sim.place import Place, spread
 from tilelab.sim.shadow import ARRIVING, VALID
+from tilelab.sim.timeline import ASYNC_COPIES, TMA, TMA_STORES, Clock
 
 
 @dataclass
@@ -56,8 +57,8 @@ class Queue:
 class CopyLanes(BarrierLanes):
     """Asynchronous copies of one strand."""
 
-    def __init__(self, group: BlockGroup, role: str, late: bool) -> None:
-        super().__init__(group, role, late)
+    def __init__(self, group: BlockGroup, clock: Clock, late: bool) -> None:
+        super().__init__(group, clock, late)
         self.copies, self.stores = Queue(), Queue()
 
     # ---- cp.async -----------------------------------------------------------------------------
@@ -75,6 +76,12 @@ class CopyLanes(BarrierLanes):
         access = group.accessed(address, num_bytes, frame)
         group.shadow.set_state(access, ARRIVING, group.shared.owner(dst.buffer))
         self.copies.open.append(Copy(dst.buffer, address, values, frame, num_bytes, memory.loc))
+        moved = num_bytes * frame.active() / len(frame.rows)
+        end = self.clock.copy(
+            moved, frame.rows, memory.loc, kind="cp.async", track=ASYNC_COPIES,
+            name=dst.buffer.root.name,
+        )  # fmt: skip
+        self.clock.copies.add(end)
 
     def _fetched(self, src: Place, count: int, ok: Any) -> Array:
         if ok is None or (not varies(ok) and ok):
@@ -88,19 +95,21 @@ class CopyLanes(BarrierLanes):
     def cp_async_commit(self) -> None:
         """Close the group of copies."""
         self.copies.commit()
+        self.clock.copies.commit()
 
     def cp_async_wait(self, pending: int) -> Iterator[Any]:
         """Copies of all but the newest `pending` groups take effect."""
         for copy in self.copies.take(pending):
             self._finish_copy(copy)
+        self.clock.finish(self.clock.copies, pending, self.memory.loc, "cp.async")
         return self._no_wait()
 
     def cp_async_arrive(self, bar: Place) -> None:
         """The copies so far take effect, and their threads arrive."""
-        self.copies.commit()
+        self.cp_async_commit()
         for copy in self.copies.take(0):
             self._finish_copy(copy)
-        self.mbarrier_arrive(bar, 0)
+        self.mbarrier_arrive(bar, 0, self.clock.copies.take(0))
 
     def _no_wait(self) -> Iterator[Any]:
         self.group.counters.add(self.memory.loc, "waits", len(self.frame.rows))
@@ -137,7 +146,7 @@ class CopyLanes(BarrierLanes):
                 bases = bases[:1]
             transfer = tma.prepare(
                 group, tensor_map, place, bases, frame.rows[keep], int(lane), starts,
-                self.memory.loc, self.role, stores,
+                self.memory.loc, stores,
             )  # fmt: skip
             if transfer is not None:
                 yield transfer
@@ -150,7 +159,10 @@ class CopyLanes(BarrierLanes):
         for transfer in self._transfers(tensor_map, dst, coords, stores=False):
             transfer.bar = (barriers, which[np.isin(self.frame.rows, transfer.rows)])
             tma.issue_load(transfer)
-            group.event(self.role, "tma load", loc, int(which[0]))
+            transfer.done = self.clock.copy(
+                transfer.num_bytes, transfer.rows, loc, kind="tma load", track=TMA,
+                stage=int(which[0]), name=dst.buffer.root.name,
+            )  # fmt: skip
             group.counters.add(loc, "tma_bytes_read", transfer.num_bytes * len(transfer.rows))
             if self.late:
                 group.transfers.append(transfer)
@@ -162,18 +174,24 @@ class CopyLanes(BarrierLanes):
         group, loc = self.group, self.memory.loc
         for transfer in self._transfers(tensor_map, src, coords, stores=True):
             tma.issue_store(transfer)
-            group.event(self.role, "tma store", loc)
+            end = self.clock.copy(
+                transfer.num_bytes, transfer.rows, loc, kind="tma store", track=TMA_STORES,
+                name=src.buffer.root.name,
+            )  # fmt: skip
+            self.clock.stores.add(end)
             group.counters.add(loc, "tma_bytes_written", transfer.num_bytes * len(transfer.rows))
             self.stores.open.append(transfer)
 
     def bulk_commit(self) -> None:
         """Close the group of stores."""
         self.stores.commit()
+        self.clock.stores.commit()
 
     def bulk_wait(self, pending: int, read_only: bool) -> Iterator[Any]:
         """Stores of all but the newest `pending` groups take effect."""
         for transfer in self.stores.take(pending):
             transfer.finish_store()
+        self.clock.finish(self.clock.stores, pending, self.memory.loc, "tma store")
         return self._no_wait()
 
     def finish_stores(self) -> None:

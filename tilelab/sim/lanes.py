@@ -14,6 +14,7 @@ from tilelab.sim.access import CheckedMemory
 from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import WARP, BlockGroup
 from tilelab.sim.place import Place
+from tilelab.sim.timeline import Clock
 
 
 class BlocksStopped(Exception):
@@ -25,8 +26,8 @@ class Lanes:
 
     frame: Frame
 
-    def __init__(self, group: BlockGroup, role: str, late: bool) -> None:
-        self.group, self.role, self.late = group, role, late
+    def __init__(self, group: BlockGroup, clock: Clock, late: bool) -> None:
+        self.group, self.clock, self.late = group, clock, late
         self.memory = CheckedMemory(group)
 
     def load(self, place: Place, count: int, *, packed: bool = False) -> Array:

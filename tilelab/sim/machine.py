@@ -15,6 +15,7 @@ from tilelab.sim.group import BlockGroup
 from tilelab.sim.lane_atomics import AtomicLanes
 from tilelab.sim.lanes import at_lane
 from tilelab.sim.place import Place
+from tilelab.sim.timeline import Clock
 from tilelab.sim.wgmma import Descriptor, Product, TensorCore
 
 _WARPGROUP = 128
@@ -24,15 +25,15 @@ _REGISTER_BYTES = 16  # of A that a thread holds for one instruction
 class LaneMachine(AtomicLanes):
     """What the lanes of one strand can do."""
 
-    def __init__(self, group: BlockGroup, role: str, late: bool) -> None:
-        super().__init__(group, role, late)
+    def __init__(self, group: BlockGroup, clock: Clock, late: bool) -> None:
+        super().__init__(group, clock, late)
         self.tensor_core = TensorCore(group)
 
     def wgmma(
         self, n: int, d: Place, a: Any, b: Any, accumulate: Any, trans: tuple[bool, bool], k: int
     ) -> None:
         """Queue a product for every warpgroup that runs."""
-        frame, group = self.frame, self.group
+        frame = self.frame
         values = None
         if isinstance(a, Place):
             self._check_fenced(a.buffer)
@@ -49,9 +50,9 @@ class LaneMachine(AtomicLanes):
                     Product(n, k, (d.buffer, register), left, right, keep, trans, part,
                             self.memory.loc)
                 )  # fmt: skip
+                self.clock.product(2 * 64 * n * k, part.rows, self.memory.loc)
         self.memory.in_flight = self.tensor_core.unfinished()
         self.count("mma_flops", 2 * 64 * n * k // _WARPGROUP)
-        group.event(self.role, "wgmma", self.memory.loc)
 
     def _check_fenced(self, buffer: Buffer) -> None:
         if buffer in self.memory.touched:
@@ -86,11 +87,13 @@ class LaneMachine(AtomicLanes):
     def wgmma_commit(self) -> None:
         """Close the group of products."""
         self.tensor_core.commit()
+        self.clock.products.commit()
 
     def wgmma_wait(self, pending: int) -> Iterator[Any]:
         """Products of all but the newest `pending` groups take effect."""
         self.tensor_core.wait(pending)
         self.memory.in_flight = self.tensor_core.unfinished()
+        self.clock.finish(self.clock.products, pending, self.memory.loc, "wgmma")
         return self._no_wait()
 
     def say(self, text: str, values: Sequence[Any]) -> None:

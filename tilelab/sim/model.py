@@ -9,14 +9,14 @@ of the chip's SMs. It ranks programs roughly and is labelled as modelled whereve
 from __future__ import annotations
 
 from tilelab.ir import walk
-from tilelab.sim.counters import LineCounters
+from tilelab.sim.counters import LaunchFacts, LineCounters
 from tilelab.target import DEFAULT_TARGET, TARGETS, Target
 from tilelab.thread import Invoke, ThreadKernel
+from tilelab.thread.costs import L2_FACTOR, SHARED_BYTES_PER_CYCLE
+from tilelab.thread.occupancy import occupancy
 
 LAUNCH_SECONDS = 3e-6
-_L2_FACTOR = 2.0
-_LANES_PER_CYCLE, _CLOCK_HZ = 128, 1.6e9
-_SHARED_BYTES_PER_CYCLE = 128
+_LANES_PER_CYCLE = 128
 
 
 def target_of(kernel: ThreadKernel) -> Target:
@@ -28,17 +28,15 @@ def target_of(kernel: ThreadKernel) -> Target:
     return min(fitting, key=lambda t: len(t.features)) if fitting else DEFAULT_TARGET
 
 
-def blocks_per_sm(kernel: ThreadKernel, target: Target) -> tuple[int, str]:
-    """Resident blocks of a kernel and what limits them (registers are not known here)."""
-    limits = target.limits
-    shared = kernel.dynamic_bytes + kernel.static_bytes + limits.shared_reserved_per_block
-    by = {
-        "shared memory": limits.shared_per_sm // shared,
-        "threads": limits.threads_per_sm // kernel.num_threads,
-        "blocks": limits.blocks_per_sm,
-    }
-    limiter = min(by, key=lambda name: by[name])
-    return max(by[limiter], 1), limiter
+def launch_facts(kernel: ThreadKernel, grid: tuple[int, ...], registers: int | None) -> LaunchFacts:
+    """The launch, and what of it fits on a multiprocessor. registers: a thread's, if known."""
+    target = target_of(kernel)
+    shared = kernel.dynamic_bytes + kernel.static_bytes
+    fits = occupancy(shared, kernel.num_threads, registers, target.limits)
+    return LaunchFacts(
+        target.name, grid, kernel.num_threads, shared, registers, fits.blocks, fits.warps,
+        fits.max_warps, fits.limiters,
+    )  # fmt: skip
 
 
 def kernel_seconds(kernel: ThreadKernel, counters: LineCounters, blocks: int) -> float:
@@ -54,11 +52,11 @@ def kernel_seconds(kernel: ThreadKernel, counters: LineCounters, blocks: int) ->
     )  # fmt: skip
     shared = amounts.get("shared_bytes_read", 0) + amounts.get("shared_bytes_written", 0)
     shared *= counters.bank_conflict_degree
-    cycles = limits.sms * _CLOCK_HZ
+    cycles = limits.sms * limits.clock_hz
     busiest = max(
         amounts.get("mma_flops", 0) / limits.tensor_flops_16bit,
-        traffic / (_L2_FACTOR * limits.dram_bytes_per_second),
+        traffic / (L2_FACTOR * limits.dram_bytes_per_second),
         amounts.get("simt_flops", 0) / (_LANES_PER_CYCLE * cycles),
-        shared / (_SHARED_BYTES_PER_CYCLE * cycles),
+        shared / (SHARED_BYTES_PER_CYCLE * cycles),
     )
     return LAUNCH_SECONDS + waves * busiest

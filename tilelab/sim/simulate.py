@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,17 @@ from tilelab.sim.evaluate import evaluate, scalar
 from tilelab.sim.findings import ALL_CHECKS, Findings
 from tilelab.sim.frame import Array, Env, Frame
 from tilelab.sim.global_order import GlobalOrder
-from tilelab.sim.group import BlockGroup, Event
-from tilelab.sim.model import kernel_seconds
+from tilelab.sim.group import BlockGroup
+from tilelab.sim.model import kernel_seconds, launch_facts, target_of
 from tilelab.sim.report import SimReport
 from tilelab.sim.scheduler import SCHEDULES, Schedule, Scheduler
-from tilelab.sim.speech import Printed, Speech
+from tilelab.sim.speech import Speech
 from tilelab.sim.statements import RUNNERS
 from tilelab.sim.strand import Strand
+from tilelab.sim.timeline import Clock, Event, Timeline
 from tilelab.sim.waiting import DRIVERS
 from tilelab.thread import Program, ThreadKernel
+from tilelab.thread.costs import rates
 
 MAX_GROUP = 256
 Progress = Callable[[int, int], None]
@@ -40,6 +43,8 @@ def simulate(
     schedule: Schedule = "late",
     max_memory: int = 3 << 30,
     loop_seconds: float = 5.0,
+    registers: Mapping[str, int] | None = None,
+    timeline_block: int = 0,
     progress: Progress | None = None,
 ) -> SimReport:
     """Run all kernels of `program`; `arrays` (tensor parameters by name) change in place.
@@ -47,8 +52,10 @@ def simulate(
     `scalars` are runtime numbers and dynamic sizes by name; sizes that are missing are read off
     the arrays' shapes. `checks`: True for all, False for none, or names out of ALL_CHECKS.
     A while loop of many iterations that runs longer than `loop_seconds` is taken to have no end.
-    `progress(done, total)` counts blocks. Raises TileErrors for arguments that do not fit and for
-    programs that cannot be simulated; problems of the program itself are findings.
+    `registers`: a thread's, by kernel, for the occupancy. `timeline_block`: the block (linear, x
+    fastest) whose modelled timeline is kept. `progress(done, total)` counts blocks.
+    Raises TileErrors for arguments that do not fit and for programs that cannot be simulated;
+    problems of the program itself are findings.
     """
     started = time.perf_counter()
     findings = Findings(_checks(checks))
@@ -59,24 +66,33 @@ def simulate(
     env = _environment(program, arrays, scalars or {})
     memory = _bind(program, arrays, env)
     code = Code(RUNNERS, DRIVERS, loop_seconds)
-    counters: list[KernelCounters] = []
-    events: list[Event] = []
-    printed: list[Printed] = []
-    total, modelled = 0, 0.0
+    how = _How(schedule, seed, max_memory, timeline_block)
+    launches: list[_Launch] = []
     with np.errstate(all="ignore"):
         for kernel in program.kernels:
-            launch = _Launch(kernel, env, memory, findings, code, schedule, seed, max_memory)
-            blocks = launch.run(progress)
-            total += blocks
-            modelled += kernel_seconds(kernel, launch.counters.total(), blocks)
-            counters.append(launch.counters)
-            events.extend(launch.events)
-            printed.extend(launch.speech.lines)
-    seconds = time.perf_counter() - started
+            launches.append(_Launch(kernel, env, memory, findings, code, how))
+            launches[-1].note_launch((registers or {}).get(kernel.name))
+            launches[-1].run(progress)
+    return _report(program.name, launches, findings, time.perf_counter() - started, timeline_block)
+
+
+def _report(
+    name: str, launches: Sequence[_Launch], findings: Findings, seconds: float, block: int
+) -> SimReport:
+    modelled = sum(kernel_seconds(n.kernel, n.counters.total(), n.blocks) for n in launches)
     return SimReport(
-        findings.all(), tuple(counters), tuple(events), seconds, total, 1e3 * modelled,
-        tuple(printed),
-    )  # fmt: skip
+        findings.all(),
+        tuple(n.counters for n in launches),
+        tuple(event for n in launches for event in n.events),
+        seconds,
+        sum(n.blocks for n in launches),
+        1e3 * modelled,
+        tuple(line for n in launches for line in n.speech.lines),
+        name,
+        block,
+        min((target_of(n.kernel).limits.clock_hz for n in launches), default=1e9),
+        sum(n.dropped for n in launches),
+    )
 
 
 def _checks(checks: bool | Iterable[str]) -> frozenset[str]:
@@ -162,6 +178,16 @@ def _bind(program: Program, arrays: Mapping[str, Array], env: Env) -> dict[Buffe
     return memory
 
 
+@dataclass(frozen=True)
+class _How:
+    """Options of all launches of a call."""
+
+    schedule: Schedule
+    seed: int
+    max_memory: int
+    timeline_block: int
+
+
 class _Launch:
     """One kernel over its grid."""
 
@@ -172,34 +198,39 @@ class _Launch:
         memory: dict[Buffer, Array],
         findings: Findings,
         code: Code,
-        schedule: Schedule,
-        seed: int,
-        max_memory: int,
+        how: _How,
     ) -> None:
         self.kernel, self.env, self.memory = kernel, env, dict(memory)
         for view in kernel.views:
             flat = memory[view.storage].reshape(-1).view(view.dtype.numpy)
             self.memory[view] = flat.reshape([_number(s, env) for s in view.shape])
-        self.findings, self.code = findings, code
-        self.schedule: Schedule = schedule
-        self.seed, self.max_memory = seed, max_memory
+        self.findings, self.code, self.how = findings, code, how
         self.grid = tuple(_number(g, env) for g in kernel.grid)
         self.counters = KernelCounters(kernel.name)
         self.order = GlobalOrder(kernel, self.memory, int(np.prod(self.grid)))
         self.events: list[Event] = []
+        self.dropped = 0  # events that the timeline did not keep
         self.speech = Speech()
 
-    def run(self, progress: Progress | None) -> int:
-        """All blocks, a group at a time; how many there were."""
-        total, size = int(np.prod(self.grid)), self._group_size()
+    def note_launch(self, registers: int | None) -> None:
+        """Put the launch and its occupancy beside the counters."""
+        self.counters.launch = launch_facts(self.kernel, self.grid, registers)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the grid has."""
+        return int(np.prod(self.grid))
+
+    def run(self, progress: Progress | None) -> None:
+        """All blocks, a group at a time."""
+        total, size = self.blocks, self._group_size()
         for first in range(0, total, size):
             numbers = np.arange(first, min(first + size, total))
             group = self._run_group(numbers)
-            if not first:
-                self.events = group.events
+            if group.timeline is not None:
+                self.events, self.dropped = group.timeline.events, group.timeline.dropped
             if progress is not None:
                 progress(first + len(numbers), total)
-        return total
 
     def _group_size(self) -> int:
         """As many blocks as fit, counting shared memory, registers and as much again."""
@@ -207,13 +238,15 @@ class _Launch:
         shared = sum(s.num_bytes for s in kernel.shared)
         registers = sum(int(np.prod(b.static_shape)) * b.dtype.bytes for b in kernel.locals)
         per_block = 4 * (shared + registers * kernel.num_threads) + (1 << 12)
-        return int(min(max(self.max_memory // per_block, 1), MAX_GROUP))
+        return int(min(max(self.how.max_memory // per_block, 1), MAX_GROUP))
 
     def _run_group(self, numbers: Array) -> BlockGroup:
         kernel = self.kernel
+        timeline = self._timeline(numbers)
         group = BlockGroup(
-            kernel, self.grid, numbers, self.memory, self.findings, self.counters, self.order
-        )
+            kernel, self.grid, numbers, self.memory, self.findings, self.counters, self.order,
+            timeline,
+        )  # fmt: skip
         group.speech = self.speech
         env = Env(self.env)
         rest = numbers
@@ -226,7 +259,16 @@ class _Launch:
             env.set(var, (left % extent).astype(var.dtype.numpy)[None])
             left = left // extent
         frame = Frame(np.arange(group.size), lanes, env, group.size)
-        late = self.schedule != "eager"
-        root = Strand(group, self.code, "block", frame, kernel.body, late)
-        Scheduler(group, root, self.schedule, self.seed).run()
+        late = self.how.schedule != "eager"
+        root = Strand(group, self.code, Clock(timeline, "block"), frame, kernel.body, late)
+        Scheduler(group, root, self.how.schedule, self.how.seed).run()
         return group
+
+    def _timeline(self, numbers: Array) -> Timeline | None:
+        """A timeline for the group that holds the block to be timed (the last one of a smaller
+        grid)."""
+        block = min(self.how.timeline_block, int(np.prod(self.grid)) - 1)
+        row = block - int(numbers[0])
+        if not 0 <= row < len(numbers):
+            return None
+        return Timeline(self.kernel.name, row, rates(target_of(self.kernel).limits))

@@ -17,6 +17,7 @@ from tilelab.sim.group import BlockGroup
 from tilelab.sim.lanes import BlocksStopped
 from tilelab.sim.machine import LaneMachine
 from tilelab.sim.place import Place
+from tilelab.sim.timeline import Clock
 from tilelab.sim.wgmma import Descriptor
 from tilelab.thread import Ref, SharedDescriptor, TensorMap
 
@@ -25,10 +26,17 @@ class Strand:
     """One stream of statements over a frame. `done` when it has ended."""
 
     def __init__(
-        self, group: BlockGroup, code: Code, role: str, frame: Frame, body: Seq, late: bool
+        self,
+        group: BlockGroup,
+        code: Code,
+        clock: Clock,
+        frame: Frame,
+        body: Seq,
+        late: bool,
     ) -> None:
-        self.group, self.code, self.role, self.frame = group, code, role, frame
-        self.machine = LaneMachine(group, role, late)
+        self.group, self.code, self.clock, self.frame = group, code, clock, frame
+        self.role = clock.role
+        self.machine = LaneMachine(group, clock, late)
         self.late = late
         self.done = False
         self.wait: Any = None
@@ -61,6 +69,18 @@ class Strand:
         """Run a statement in which nothing waits."""
         self._enter(stmt, frame)
         self.code.runners[type(stmt)](self, stmt, frame)
+        if self.group.timeline is not None:
+            self._spend(stmt, frame)
+
+    def _spend(self, stmt: Stmt, frame: Frame) -> None:
+        """Take a statement's time on the modelled timeline."""
+        work = self.code.works.of(stmt)
+        if work.kind:
+            loc = self.machine.memory.loc
+            degree = 1.0
+            if work.shared_bytes:
+                degree = self.group.counters.line(loc).bank_conflict_degree
+            self.clock.spend(work, frame, loc, degree)
 
     def _enter(self, stmt: Stmt, frame: Frame) -> None:
         """Leave stopped blocks behind, and note where we are."""

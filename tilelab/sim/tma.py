@@ -22,6 +22,7 @@ from tilelab.sim.global_boxes import box_view, overlap
 from tilelab.sim.group import WARP, BlockGroup
 from tilelab.sim.place import Place
 from tilelab.sim.shadow import ARRIVING, VALID, Access
+from tilelab.sim.timeline import contribute
 from tilelab.thread import TensorMap
 
 _ALIGNMENT = 128
@@ -54,8 +55,8 @@ class Transfer:
     warp: int
     clock: Array
     loc: Loc | None
-    role: str
     bar: tuple[MBarriers, Array] | None = None  # loads only
+    done: float = 0.0  # on the timeline, loads only
 
     @property
     def num_bytes(self) -> int:
@@ -96,7 +97,7 @@ class Transfer:
         assert self.bar is not None
         barriers, which = self.bar
         barriers.complete_bytes(self.rows, which, self.num_bytes, self.clock)
-        group.event(self.role, "tma load done", self.loc, int(which[0]))
+        contribute(group.timeline, barriers, self.rows, which, self.done)
 
     def finish_store(self) -> None:
         """Shared memory is read and global memory written."""
@@ -151,7 +152,6 @@ def prepare(
     thread: int,
     coords: Array,
     loc: Loc | None,
-    role: str,
     stores: bool,
 ) -> Transfer | None:
     """A transfer between `coords` and byte addresses (an int or one per row); None (with a
@@ -180,7 +180,7 @@ def prepare(
     chunks = np.stack([box_chunks(int(b), boxes, inner, tensor_map.swizzle) for b in bases])
     warp = thread // WARP
     return Transfer(
-        group, tensor_map, place, rows, coords, chunks, warp, np.zeros(0), loc, role
+        group, tensor_map, place, rows, coords, chunks, warp, np.zeros(0), loc
     )  # fmt: skip
 
 

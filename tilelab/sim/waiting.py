@@ -64,9 +64,13 @@ def _drive_roles(s: Strand, stmt: WarpRoles, frame: Frame) -> Iterator[Any]:
 
 def _fork(s: Strand, parts: list[tuple[str, Seq, Frame]], stmt: Stmt) -> Iterator[Any]:
     """Run parts beside each other and wait for all of them."""
-    strands = [Strand(s.group, s.code, role, part, body, s.late) for role, body, part in parts]
+    strands = [
+        Strand(s.group, s.code, s.clock.fork(role), part, body, s.late)
+        for role, body, part in parts
+    ]
     s.children.extend(strands)
     yield JoinWait(strands, stmt.loc)
+    s.clock.join(strand.clock for strand in strands)
 
 
 DRIVERS: dict[type[Node], Driver] = {

@@ -163,7 +163,8 @@ class Intrinsic:
     call: format string over operand names, e.g. "tl::mbarrier_wait({bar}, {parity})".
     meaning: called by the simulator with the machine and the evaluated operands; a generator
         when the instruction can wait.
-    group: which lanes act together. cost: class for the timing model.
+    group: which lanes act together. cost: class for the timing model (`thread.costs`); flops:
+        operations on the tensor cores, of the whole group of lanes.
     source: where the PTX ISA defines it.
     """
 
@@ -174,6 +175,7 @@ class Intrinsic:
     meaning: Meaning
     group: WarpScope = "thread"
     cost: Cost = "alu"
+    flops: int = 0
     needs: Feature | None = None
     waits: bool = False
     is_async: bool = False

@@ -4,11 +4,11 @@ Each view is a frozen data class made by a function from a trace or a program; d
 the `*_svg` modules beside it. `show(kernel)` puts the usual ones together.
 """
 
+from tilelab.thread.occupancy import Occupancy, occupancy
 from tilelab.views.access import AccessView, access_view
 from tilelab.views.base import View, from_json
 from tilelab.views.fragment import FragmentView, decision_view, fragment_view
 from tilelab.views.memory import MemoryView, memory_view
-from tilelab.views.occupancy import Occupancy, occupancy
 from tilelab.views.passes import PassesView, passes_view
 from tilelab.views.pipeline import PipelineView, pipeline_view
 from tilelab.views.report import DEFAULT_KINDS, MAKERS, Report, show

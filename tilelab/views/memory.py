@@ -14,9 +14,9 @@ from tilelab.ir import Scope
 from tilelab.passes.plan import PipelinePlan, VersionedBuffer
 from tilelab.target import Limits, Target
 from tilelab.thread.nodes import SharedSlot, ThreadKernel
+from tilelab.thread.occupancy import Occupancy, occupancy
 from tilelab.views.base import View, register
 from tilelab.views.memory_svg import draw
-from tilelab.views.occupancy import Occupancy, occupancy
 from tilelab.views.table import bytes_text, plural, table, wrapped
 
 

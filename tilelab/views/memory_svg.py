@@ -9,8 +9,8 @@ from tilelab.views.svg import Svg
 from tilelab.views.table import bytes_text, kib, plural
 
 if TYPE_CHECKING:
+    from tilelab.thread.occupancy import Bound
     from tilelab.views.memory import MemoryRow, MemoryView, StageFit
-    from tilelab.views.occupancy import Bound
 
 WIDTH, LEFT, BAR = 880, 24, 832
 BAR_TOP, BAR_HEIGHT = 112, 46

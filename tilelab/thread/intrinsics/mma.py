@@ -138,7 +138,7 @@ def mma_sync(a: str, b: str = "", acc: str = "f32") -> Intrinsic:
         f"mma_sync_{types}",
         (Param("d", "updates"), Param("a", "reads"), Param("b", "reads")),
         "tl::mma_sync({d}, {a}, {b})", _mma_text(f"m{rows}n8k{k}", a, b, acc), meaning,
-        group="warp", cost="mma", needs=left.mma,
+        group="warp", cost="mma", flops=2 * rows * 8 * k, needs=left.mma,
         source=f"PTX ISA, mma.m{rows}n8k{k}", includes=tuple(headers),
     )  # fmt: skip
 

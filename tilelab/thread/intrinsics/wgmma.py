@@ -229,7 +229,8 @@ template <> {INLINE} void wgmma_ss<{arguments}>(u64 a, u64 b, {kind.sums}* d,
         (Param("a", "descriptor"), Param("b", "descriptor"), Param("d", "updates"),
          Param("accumulate", "value")),
         f"tl::wgmma_ss<{arguments}>({{a}}, {{b}}, {{d}}, {{accumulate}})", text, meaning,
-        group="warpgroup", cost="wgmma", needs=Feature.WGMMA, is_async=True, source=_SOURCE,
+        group="warpgroup", cost="wgmma", flops=2 * 64 * n * kind.k, needs=Feature.WGMMA,
+        is_async=True, source=_SOURCE,
         includes=kind.headers, requires=(_SS_TEMPLATES[kind.template], *DESCRIPTOR_HELPERS),
     )  # fmt: skip
 
@@ -259,7 +260,8 @@ template <> {INLINE} void wgmma_rs<{arguments}>(const {OPERANDS[a].cuda}* a, u64
         (Param("a", "reads"), Param("b", "descriptor"), Param("d", "updates"),
          Param("accumulate", "value")),
         f"tl::wgmma_rs<{arguments}>({{a}}, {{b}}, {{d}}, {{accumulate}})", text, meaning,
-        group="warpgroup", cost="wgmma", needs=Feature.WGMMA, is_async=True, source=_SOURCE,
+        group="warpgroup", cost="wgmma", flops=2 * 64 * n * kind.k, needs=Feature.WGMMA,
+        is_async=True, source=_SOURCE,
         includes=kind.headers, requires=(_RS_TEMPLATES[kind.template], *DESCRIPTOR_HELPERS),
     )  # fmt: skip
 
