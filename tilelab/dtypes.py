@@ -98,6 +98,7 @@ _ALIASES = {
     "uint": "uint32", "long": "int64", "short": "int16", "char": "int8", "bf16": "bfloat16",
     "fp16": "float16", "fp32": "float32", "e4m3": "float8_e4m3fn", "float8_e4m3": "float8_e4m3fn",
     "e5m2": "float8_e5m2", "fp8_e4m3": "float8_e4m3fn",
+    "tfloat32": "float32",
 }  # fmt: skip
 
 BOOL, INT32, INT64, UINT32 = (DTYPES[n] for n in ("bool", "int32", "int64", "uint32"))

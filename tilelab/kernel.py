@@ -49,13 +49,15 @@ class JITKernel(Inspection):
         verbose: bool = False,
     ) -> None:
         self.prim_func = function
-        self.pass_configs = config_map(pass_configs)
+        wishes: dict[str, Any] = dict(function.attrs)
+        self.pass_configs = {**dict(wishes.get("pass_configs", ())), **config_map(pass_configs)}
         outputs = _outputs(function, out_idx)
         self.signature = Signature(
             function.name, function.params, function.sizes, outputs, function.loc
         )
         wanted = parse_target(target)
-        options = compiler_options(compile_flags, self.pass_configs)
+        options = compiler_options(wishes.get("compile_flags"), self.pass_configs)
+        options += compiler_options(compile_flags, {})
         self._builds = Builds(
             function.name, self._lower, wanted, self.pass_configs, options, verbose
         )

@@ -31,6 +31,7 @@ class Feature(enum.Enum):
     TMA = "TMA"
     WGMMA = "wgmma"
     SETMAXNREG = "setmaxnreg"
+    GRID_CONTROL = "griddepcontrol"
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ _AMPERE = frozenset({
 })  # fmt: skip
 _HOPPER = _AMPERE | {
     Feature.TMA, Feature.WGMMA, Feature.SETMAXNREG, Feature.STMATRIX, Feature.FP8_CVT,
-    Feature.FP8_MMA,
+    Feature.FP8_MMA, Feature.GRID_CONTROL,
 }  # fmt: skip
 
 SM80 = Target(

@@ -70,7 +70,8 @@ def _parameters(ctx: Context) -> Iterator[tuple[str, Node]]:
     for tensor in k.tensors:
         const = "" if id(tensor) in written else "const "
         name = ctx.names.declare(tensor, tensor.name)
-        yield f"{const}{_type(tensor.dtype, ctx)}* __restrict__ {name}", tensor
+        alone = "" if any(b is tensor for b in k.may_alias) else "__restrict__ "
+        yield f"{const}{_type(tensor.dtype, ctx)}* {alone}{name}", tensor
     for scalar in k.scalars:
         name = ctx.names.declare(scalar, scalar.name)
         yield f"{_type(scalar.dtype, ctx)} {name}", scalar

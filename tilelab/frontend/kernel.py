@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from tilelab.errors import TileNotSupported, TileValueError
+from tilelab.errors import TileNotSupported, TileTypeError, TileValueError
 from tilelab.frontend.session import OpenKernel, Session, session
 from tilelab.frontend.types import as_dims
 from tilelab.ir import Expr, Var, as_expr, const_int
@@ -28,12 +28,10 @@ _MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 class KernelFrame:
     """What T.Kernel returns. Entering it opens the body; iterating gives the block variables."""
 
-    def __init__(self, blocks: tuple[Any, ...], threads: Any, prelude: str | None = None) -> None:
-        if prelude is not None:
-            raise TileNotSupported(
-                "T.Kernel(prelude=...) is not supported: the CUDA text is tilelab's own",
-                hint="express the helper in the tile language",
-            )
+    def __init__(
+        self, blocks: tuple[Any, ...], threads: Any, prelude: str | None = None,
+        cluster_dims: Any = None,
+    ) -> None:  # fmt: skip
         if not 1 <= len(blocks) <= 3:
             raise TileValueError(
                 f"T.Kernel takes 1 to 3 grid extents, {len(blocks)} were given",
@@ -41,6 +39,8 @@ class KernelFrame:
                 hint="give the grid in x, y, z order: T.Kernel(gx, gy, threads=128)",
             )
         self.session: Session = session()
+        self.sources = _prelude(prelude)
+        _check_cluster(cluster_dims)
         self.blocks = as_dims(blocks, "the grid")
         self.threads = _thread_counts(threads)
         self.loc = self.session.loc()
@@ -71,6 +71,8 @@ class KernelFrame:
             for i, extent in enumerate(self.threads)
         )
         kernel = OpenKernel(grid, self.threads, self.block_vars, threads, self.loc)
+        if self.sources:
+            kernel.attrs["source"] = self.sources
         self.session.open_kernel(kernel)
         self.opened = True
 
@@ -84,6 +86,28 @@ class KernelFrame:
 
     def __iter__(self) -> Iterator[Var]:
         return iter(self.block_vars)
+
+
+def _prelude(text: Any) -> tuple[str, ...]:
+    """CUDA text of the program's own, before its kernels."""
+    if text is not None and not isinstance(text, str):
+        raise TileTypeError(
+            f"T.Kernel(prelude={text!r}) is no text", code="TL1431",
+            hint="give the CUDA text of the functions that T.call_extern calls",
+        )  # fmt: skip
+    return (text,) if text else ()
+
+
+def _check_cluster(dims: Any) -> None:
+    """A cluster is one block: nothing to do. TileNotSupported (TL1781) for larger ones."""
+    extents: list[Any] = list(dims) if isinstance(dims, tuple | list) else [dims or 1]  # pyright: ignore[reportUnknownArgumentType]
+    if any(const_int(e) != 1 for e in extents):
+        raise TileNotSupported(
+            f"cluster_dims={dims!r}: clusters of several blocks are not supported",
+            code="TL1781", loc=session().loc(),
+            hint="leave cluster_dims out: the blocks then work alone, and results are the same "
+            "unless the program uses the memory of another block",
+        )  # fmt: skip
 
 
 def _thread_counts(threads: Any) -> tuple[int, ...]:

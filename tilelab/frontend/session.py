@@ -24,6 +24,8 @@ class OpenKernel:
     loc: Loc | None
     attrs: dict[str, object] = field(default_factory=dict[str, object])
     layouts: dict[Buffer, Any] = field(default_factory=dict[Buffer, Any])
+    state: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What a group of names keeps between its calls; no part of the IR."""
 
 
 class SignatureDone(BaseException):

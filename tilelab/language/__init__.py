@@ -6,9 +6,11 @@ not exist with the near ones.
 
 from typing import Any, NoReturn
 
+from tilelab.language.cluster import NAMES as _CLUSTER
 from tilelab.language.debug import NAMES as _DEBUG
 from tilelab.language.dtypes import NAMES as _DTYPES
 from tilelab.language.dtypes import dtype
+from tilelab.language.exact import NAMES as _EXACT
 from tilelab.language.function import const, dynamic, macro, prim_func, symbolic
 from tilelab.language.known import name_error as _name_error
 from tilelab.language.launch import (
@@ -35,6 +37,7 @@ from tilelab.language.loops import (
     Unroll,
     Vectorized,
     grid,
+    parallel,
     serial,
     unroll,
     vectorized,
@@ -71,21 +74,35 @@ from tilelab.language.math import (
 )
 from tilelab.language.memory import alloc_fragment, alloc_local, alloc_shared, alloc_var
 from tilelab.language.pointers import NAMES as _POINTERS
+from tilelab.language.promises import NAMES as _PROMISES
 from tilelab.language.queries import NAMES as _QUERIES
 from tilelab.language.reducers import NAMES as _REDUCERS
+from tilelab.language.rng import NAMES as _RNG
 from tilelab.language.roles import NAMES as _ROLES
 from tilelab.language.sync import NAMES as _SYNC
-from tilelab.language.tensor import Ref, StridedTensor, Tensor, empty, make_tensor, ptr
+from tilelab.language.tensor import (
+    FragmentBuffer,
+    LocalBuffer,
+    Ref,
+    SharedBuffer,
+    StridedTensor,
+    Tensor,
+    empty,
+    make_tensor,
+    ptr,
+)
 from tilelab.language.threads import NAMES as _THREADS
 from tilelab.language.views import reshape, view
 from tilelab.language.warp import NAMES as _WARP
+from tilelab.language.words import NAMES as _WORDS
 from tilelab.tile.ops import LANGUAGE as _OPS
 
 Buffer = Tensor
 
 __all__ = [
-    "Buffer", "Cast", "Kernel", "Parallel", "Persistent", "Pipelined", "Ref",
-    "Select", "Serial", "StridedTensor", "Tensor", "Unroll", "Vectorized", "align_up",
+    "Buffer", "Cast", "FragmentBuffer", "Kernel", "LocalBuffer", "Parallel", "Persistent",
+    "Pipelined", "Ref", "Select", "Serial", "SharedBuffer", "StridedTensor", "Tensor",
+    "Unroll", "Vectorized", "align_up",
     "alloc_fragment", "alloc_local", "alloc_shared", "alloc_var", "bitwise_and", "bitwise_not",
     "bitwise_or", "bitwise_xor", "cast", "cdiv", "ceildiv", "clamp", "clz", "const", "dtype",
     "dynamic", "empty", "exp10", "floordiv", "floormod",
@@ -93,13 +110,14 @@ __all__ = [
     "get_lane_idx", "get_thread_binding", "get_thread_bindings", "get_thread_extent",
     "get_thread_extents", "get_warp_group_idx", "get_warp_idx", "grid", "if_then_else",
     "index_to_coordinates", "infinity", "likely", "macro", "make_tensor", "max_value", "min_value",
-    "popcount", "prim_func", "ptr", "reshape", "round", "serial", "shift_left", "shift_right",
+    "parallel", "popcount", "prim_func", "ptr", "reshape", "round", "serial", "shift_left",
+    "shift_right",
     "symbolic", "truncdiv", "truncmod", "unroll", "use_swizzle", "vectorized", "view",
 ]  # fmt: skip
 # exp, max, float16, copy, ...: names that a table defines.
 _TABLES = (
     _FUNCTIONS, _DEBUG, _DTYPES, _OPS, _POINTERS, _ROLES, _SYNC, _THREADS, _WARP,
-    _QUERIES, _LAYOUTS, _REDUCERS,
+    _QUERIES, _LAYOUTS, _REDUCERS, _CLUSTER, _EXACT, _PROMISES, _RNG, _WORDS,
 )  # fmt: skip
 for _table in _TABLES:
     globals().update(_table)

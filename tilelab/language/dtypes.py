@@ -61,6 +61,7 @@ class dtype(DType, str):
 _ALIASES = {
     "float": "float32", "half": "float16", "double": "float64", "int": "int32", "uint": "uint32",
     "long": "int64", "short": "int16", "float8_e4m3": "float8_e4m3fn",
+    "tfloat32": "float32",
 }  # fmt: skip
 NAMES: dict[str, dtype] = {name: dtype(name) for name in DTYPES}
 NAMES.update({alias: NAMES[name] for alias, name in _ALIASES.items()})

@@ -11,13 +11,17 @@ from tilelab.ir import Expr, Var, as_expr, const_int
 _WARP = 32
 
 
-def Kernel(*blocks: Any, threads: Any = None, prelude: str | None = None) -> KernelFrame:
+def Kernel(
+    *blocks: Any, threads: Any = None, prelude: str | None = None, cluster_dims: Any = None
+) -> KernelFrame:
     """A kernel launch: `with T.Kernel(grid_x, grid_y, threads=128) as (bx, by):`.
 
-    1 to 3 grid extents in x, y, z order; `threads` an int or up to three, 128 if left out.
+    1 to 3 grid extents in x, y, z order; `threads` an int or up to three, 128 if left out;
+    `prelude` CUDA text before the kernel, as T.import_source; `cluster_dims` 1 (clusters of
+    several blocks are refused, TL1781).
     Several kernels in one function are launched in order.
     """
-    return KernelFrame(blocks, threads, prelude)
+    return KernelFrame(blocks, threads, prelude, cluster_dims)
 
 
 def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> None:

@@ -87,6 +87,16 @@ def Parallel(
     return ParallelLoop(extents, attrs)
 
 
+def parallel(start: Any, stop: Any = None, *, annotations: Any = None) -> ParallelLoop:
+    """T.Parallel over one axis, in the spelling of the peer's low-level IR."""
+    if stop is not None and const_int(start) != 0:
+        raise TileValueError(
+            f"T.parallel({start!r}, {stop!r}) begins at a number other than 0", code="TL1435",
+            hint="write T.Parallel(n) and add the start to the index",
+        )  # fmt: skip
+    return Parallel(start if stop is None else stop, annotations=annotations)
+
+
 def grid(*extents: Any) -> GridLoop:
     """Nested serial loops: `for i, j in T.grid(4, 8):`."""
     if not extents:

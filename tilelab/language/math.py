@@ -33,6 +33,7 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "exp": math.exp, "exp2": math.exp2, "log": math.log, "log2": math.log2, "log10": math.log10,
     "log1p": math.log1p, "sqrt": math.sqrt, "rsqrt": _rsqrt, "sin": math.sin,
     "cos": math.cos, "tan": math.tan, "asin": math.asin, "acos": math.acos, "atan": math.atan,
+    "asinh": math.asinh, "acosh": math.acosh, "atanh": math.atanh, "nextafter": math.nextafter,
     "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "erf": math.erf, "floor": math.floor,
     "ceil": math.ceil, "trunc": math.trunc, "rint": round, "nearbyint": round, "abs": abs,
     "sigmoid": _sigmoid, "pow": math.pow, "fmod": math.fmod,
@@ -83,7 +84,9 @@ _ONE = {
     "sqrt": "Square root.", "rsqrt": "1 / sqrt(x).", "sin": "Sine.", "cos": "Cosine.",
     "tan": "Tangent.", "asin": "Arc sine.", "acos": "Arc cosine.", "atan": "Arc tangent.",
     "sinh": "Hyperbolic sine.", "cosh": "Hyperbolic cosine.", "tanh": "Hyperbolic tangent.",
-    "erf": "Error function.", "floor": "Largest integer not above x.",
+    "erf": "Error function.",
+    "asinh": "Inverse hyperbolic sine.", "acosh": "Inverse hyperbolic cosine.",
+    "atanh": "Inverse hyperbolic tangent.", "floor": "Largest integer not above x.",
     "ceil": "Smallest integer not below x.", "trunc": "x without its fraction.",
     "nearbyint": "Nearest integer, ties to even.", "abs": "Absolute value.",
     "sigmoid": "1 / (1 + exp(-x)).", "isnan": "Whether x is not a number.",
@@ -96,7 +99,8 @@ _FAST = {
 _TWO = {
     "pow": "x to the power y.", "fmod": "Remainder of x / y with the sign of x.",
     "atan2": "Angle of the point (y, x).", "copysign": "x with the sign of y.",
-    "hypot": "sqrt(x*x + y*y).", "max": "The larger of two values.",
+    "hypot": "sqrt(x*x + y*y).",
+    "nextafter": "The next number after x on the way to y.", "max": "The larger of two values.",
     "min": "The smaller of two values.",
 }  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -19,8 +19,15 @@ from tilelab.thread.intrinsics import (
     MBARRIER_WAIT,
     NAMED_BARRIER_SYNC,
     SYNCTHREADS,
+    WARPGROUP_ARRIVE,
+    WARPGROUP_COMMIT,
 )
-from tilelab.thread.intrinsics.barrier import MBARRIER_ADD_EXPECTED, NAMED_BARRIER_ARRIVE
+from tilelab.thread.intrinsics.barrier import (
+    GRID_LAUNCH_DEPENDENTS,
+    GRID_WAIT,
+    MBARRIER_ADD_EXPECTED,
+    NAMED_BARRIER_ARRIVE,
+)
 from tilelab.thread.intrinsics.exchange import (
     SYNCTHREADS_AND,
     SYNCTHREADS_COUNT,
@@ -116,6 +123,27 @@ def fence_proxy_async() -> Stmt:
     return perform(FENCE_PROXY_ASYNC, what="T.fence_proxy_async")
 
 
+def pdl_sync() -> Stmt | None:
+    """Wait for the kernel launched before this one. Kernels are launched one after the other's
+    end, so there is nothing to wait for; the instruction stands where the target has it."""
+    return perform(GRID_WAIT, what="T.pdl_sync")
+
+
+def pdl_trigger() -> Stmt | None:
+    """Let the kernel launched after this one begin. It begins at this one's end all the same."""
+    return perform(GRID_LAUNCH_DEPENDENTS, what="T.pdl_trigger")
+
+
+def warpgroup_arrive() -> Stmt:
+    """Order this warp group's writes to registers before the wgmma that follow."""
+    return perform(WARPGROUP_ARRIVE, what="T.warpgroup_arrive")
+
+
+def warpgroup_commit_batch() -> Stmt:
+    """Close the group of wgmma that the warp group has started."""
+    return perform(WARPGROUP_COMMIT, what="T.warpgroup_commit_batch")
+
+
 # ---- mbarriers ---------------------------------------------------------------------------------
 
 
@@ -154,10 +182,11 @@ def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> Stmt:
 
 def mbarrier_arrive(mbarrier: Any, cta_id: Any = None) -> Stmt:
     """One arrival of the calling thread."""
-    if cta_id is not None:
+    if cta_id is not None and const_int(cta_id) != 0:
         raise TileNotSupported(
             "T.mbarrier_arrive(cta_id=...) arrives in another block of a cluster", code="TL1755",
-            loc=session().loc(), hint="clusters of blocks are not supported yet",
+            loc=session().loc(),
+            hint="clusters of several blocks are not supported: block 0 is the only one",
         )  # fmt: skip
     return perform(
         MBARRIER_ARRIVE, barrier_place(mbarrier, "T.mbarrier_arrive"), what="T.mbarrier_arrive"
@@ -200,9 +229,10 @@ NAMES: dict[str, Any] = {
         "alloc_barrier", "barrier_arrive", "barrier_wait", "fence_proxy_async", "mbarrier_arrive",
         "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_wait_parity",
         "named_barrier_arrive", "ptx_arrive_barrier", "ptx_arrive_barrier_expect_tx",
-        "ptx_fence_barrier_init", "ptx_init_barrier_thread_count", "sync_global", "sync_grid",
+        "pdl_sync", "pdl_trigger", "ptx_fence_barrier_init", "ptx_init_barrier_thread_count",
+        "sync_global", "sync_grid",
         "sync_threads", "sync_warp", "syncthreads_and", "syncthreads_count", "syncthreads_or",
-        "tvm_storage_sync",
+        "tvm_storage_sync", "warpgroup_arrive", "warpgroup_commit_batch",
     )
 }  # fmt: skip
 """What this module adds to the language."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from tilelab.errors import TileTypeError
@@ -83,6 +84,30 @@ def _no_shape(what: str) -> TileTypeError:
 
 Tensor = TensorProxy()
 StridedTensor = StridedTensorProxy()
+
+
+@dataclass(frozen=True)
+class BufferNote:
+    """What `T.SharedBuffer((N,), dtype)` says of a macro's parameter: for the reader."""
+
+    scope: str
+    shape: Any
+    dtype: Any
+
+
+def SharedBuffer(shape: Any, dtype: Any = DEFAULT_DTYPE) -> BufferNote:
+    """A note on a macro's parameter: a buffer in shared memory."""
+    return BufferNote("shared", shape, dtype)
+
+
+def FragmentBuffer(shape: Any, dtype: Any = DEFAULT_DTYPE) -> BufferNote:
+    """A note on a macro's parameter: a tile in registers."""
+    return BufferNote("fragment", shape, dtype)
+
+
+def LocalBuffer(shape: Any, dtype: Any = DEFAULT_DTYPE) -> BufferNote:
+    """A note on a macro's parameter: an array of each thread."""
+    return BufferNote("local", shape, dtype)
 
 
 class PointerProxy:

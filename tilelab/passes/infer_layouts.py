@@ -86,7 +86,7 @@ def _facts(kernel: Kernel, ctx: PassContext) -> list[Fact]:
     loops: list[Fact] = []
     contexts: dict[int, LowerContext] = {}
     for node, threads in threads_of(kernel):
-        lower = contexts.get(threads) or planning_context(ctx, threads)
+        lower = contexts.get(threads) or planning_context(kernel, ctx, threads)
         contexts[threads] = lower
         if isinstance(node, TileOp):
             facts += [_for_threads(f, threads) for f in node.layout_rule(lower)]

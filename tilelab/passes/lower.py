@@ -90,7 +90,7 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
     taken |= {n.buffer.name for n in walk(kernel) if isinstance(n, Alloc)}
     taken |= {b.name for b in function.workspaces}
     taken |= {n.var.name for n in walk(kernel) if isinstance(n, For | Let)}
-    state = shared_state(ctx, taken)
+    state = shared_state(kernel, ctx, taken)
     threads = worker_threads(kernel)
     lets, tid = _linear_thread(kernel, threads)
     lower = Lowering(LowerContext(state, tid, threads), kernel)
@@ -120,6 +120,7 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
         static_bytes=0,
         body=replace(body, body=(*start, *body.body)),
         sources=_attr(kernel, "source", ()),
+        may_alias=_attr(kernel, "may_alias", ()),
         loc=kernel.loc,
     )
     return Lowered(done, tuple(state.aligned.values()))

@@ -139,7 +139,7 @@ class Elements:
         if n.buffer.scope is not Scope.GLOBAL or not self.guards:
             return read
         ok = self.ctx.indices_in_bounds(n.buffer, indices)
-        return read if ok is None else select(ok, read, as_expr(0, n.dtype))
+        return read if ok is None else select(ok, read, self.ctx.outside(n.buffer, n.dtype))
 
     def _register_of(self, access: Load | Store) -> Expr:
         """The register of a fragment element that this thread holds."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tilelab.ir import Expr, Var
+from typing import Any
+
+from tilelab.ir import Expr, Kernel, Var
 from tilelab.passes.base import PassContext
 from tilelab.tile.context import LowerContext, Shared
 
@@ -22,12 +24,15 @@ class Names:
         return unique
 
 
-def shared_state(ctx: PassContext, taken: set[str] | None = None) -> Shared:
+def shared_state(kernel: Kernel, ctx: PassContext, taken: set[str] | None = None) -> Shared:
     """What the roles of one kernel have in common."""
-    return Shared(ctx.target, ctx.options, Names(taken), ctx.aligned, ctx.note)
+    state = Shared(ctx.target, ctx.options, Names(taken), ctx.aligned, ctx.note)
+    chosen: Any = next((value for key, value in kernel.attrs if key == "safe_values"), ())
+    state.safe.update({id(buffer): value for buffer, value in chosen})
+    return state
 
 
-def planning_context(ctx: PassContext, num_threads: int) -> LowerContext:
+def planning_context(kernel: Kernel, ctx: PassContext, num_threads: int) -> LowerContext:
     """A context for questions only (is this a TMA copy, which instruction): nothing is kept."""
     tid: Expr = Var("tid", lo=0, hi=num_threads - 1)
-    return LowerContext(shared_state(ctx), tid, num_threads)
+    return LowerContext(shared_state(kernel, ctx), tid, num_threads)

@@ -59,7 +59,7 @@ def plan_pipeline(function: Function, ctx: PassContext) -> Function:
 
 
 def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
-    lower = planning_context(ctx, kernel.num_threads)
+    lower = planning_context(kernel, ctx, kernel.num_threads)
     candidates = {
         id(n): Candidate(n, kernel, lower)
         for n in walk(kernel)

@@ -15,6 +15,7 @@ import numpy as np
 
 from tilelab.dtypes import DType
 from tilelab.errors import TileNameError, TileTypeError
+from tilelab.thread.directed import MODES, OPERATIONS, numpy_meaning
 from tilelab.thread.intrinsic import Array, Cost
 
 _WIDEN = {"float16": "__half2float({})", "bfloat16": "__bfloat162float({})"}
@@ -108,6 +109,10 @@ def _inverse_root(x: Array) -> Array:
     return 1 / np.sqrt(x)
 
 
+def _exact_inverse_root(x: Array) -> Array:
+    return (1 / np.sqrt(x.astype(np.float64))).astype(x.dtype)
+
+
 def _exp10(x: Array) -> Array:
     return np.power(x.dtype.type(10), x)
 
@@ -139,6 +144,44 @@ def _clz(x: Array) -> Array:
 
 def _popc(x: Array) -> Array:
     return np.bitwise_count(x.view(f"u{x.dtype.itemsize}") if x.dtype.kind == "i" else x)
+
+
+def _ffs(x: Array) -> Array:
+    """Position of the lowest set bit, counted from 1; 0 where there is none."""
+    lowest = (x & -x.astype(f"i{x.dtype.itemsize}").astype(x.dtype)).view(f"u{x.dtype.itemsize}")
+    return np.where(x == 0, 0, np.bitwise_count((lowest - 1).astype(lowest.dtype)) + 1)
+
+
+def _nth_set_bit(mask: int, base: int, offset: int) -> int:
+    """CUDA's __fns: the |offset|-th set bit of a word from bit `base` upward (downward for a
+    negative offset); bit `base` itself for 0; all ones where there is none."""
+    offset = offset - 2**32 if offset >= 2**31 else offset
+    if offset == 0:
+        return base if mask >> base & 1 else 0xFFFFFFFF
+    places = range(base, 32) if offset > 0 else range(base, -1, -1)
+    found = [p for p in places if mask >> p & 1]
+    return found[abs(offset) - 1] if len(found) >= abs(offset) else 0xFFFFFFFF
+
+
+_fns = np.frompyfunc(_nth_set_bit, 3, 1)
+
+
+def _load_exponent(x: Array, power: Array) -> Array:
+    return np.ldexp(x, power.astype(np.int32))
+
+
+def _ieee() -> list[MathFn]:
+    """Arithmetic with a rounding mode; float64 to nearest only."""
+    made: list[MathFn] = []
+    for name, (cuda, arity, _, _) in OPERATIONS.items():
+        args = ", ".join(f"{{{i}}}" for i in range(arity))
+        single, double = ("fmaf", "fma") if cuda == "fma" else (f"f{cuda}", f"d{cuda}")
+        for mode in MODES:
+            f64 = f"__{double}_{mode}({args})" if mode == "rn" else ""
+            f32 = f"__{single}_{mode}({args})"
+            meaning = numpy_meaning(name, mode)
+            made.append(MathFn(f"{name}_{mode}", arity, f32, f64, "", meaning, "alu"))
+    return made
 
 
 _MIN = MathFn("min", 2, "fminf({0}, {1})", "fmin({0}, {1})", "min({0}, {1})", np.fmin, "alu")
@@ -173,6 +216,13 @@ _ENTRIES = [
     _shift_or("bitwise_xor", np.bitwise_xor, "^"), _shift_or("shift_left", np.left_shift, "<<"),
     _shift_or("shift_right", np.right_shift, ">>"),
     MathFn("popcount", 1, "", "", "__popc({0})", _popc, "alu", wide="__popcll({0})"),
+    _float("acosh", np.arccosh), _float("asinh", np.arcsinh), _float("atanh", np.arctanh),
+    _float("nextafter", np.nextafter, 2),
+    MathFn("ldexp", 2, "ldexpf({0}, int({1}))", "ldexp({0}, int({1}))", "", _load_exponent),
+    MathFn("ffs", 1, "", "", "__ffs({0})", _ffs, "alu", wide="__ffsll({0})"),
+    MathFn("fns", 3, "", "", "__fns({0}, {1}, int({2}))", _fns),
+    MathFn("ieee_frsqrt", 1, "__frsqrt_rn({0})", "", "", _exact_inverse_root, "special"),
+    *_ieee(),
     MathFn("clz", 1, "", "", "__clz({0})", _clz, "alu", wide="__clzll({0})"),
 ]  # fmt: skip
 MATH: dict[str, MathFn] = {entry.name: entry for entry in _ENTRIES}

@@ -145,7 +145,8 @@ class ThreadKernel(Node):
     arrays; `shared` the plan of shared memory; `views` name the bytes of tensors anew.
     `dynamic_bytes` is what the launch asks for; barriers stand in static shared memory. `threads`
     is the final block size (with producer warps), `user_threads` what the program wrote.
-    `sources` is CUDA text of the program's own that stands before the kernels.
+    `sources` is CUDA text of the program's own that stands before the kernels; `may_alias` are
+    tensors that may share memory with others.
     """
 
     name: str
@@ -165,6 +166,7 @@ class ThreadKernel(Node):
     min_blocks: int = 1
     sources: tuple[str, ...] = ()
     views: tuple[Buffer, ...] = ()
+    may_alias: tuple[Buffer, ...] = ()
     loc: Loc | None = field(default=None, kw_only=True)
 
     @property

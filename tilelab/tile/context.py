@@ -8,7 +8,19 @@ from typing import Any
 
 from tilelab.dtypes import DType
 from tilelab.errors import Loc
-from tilelab.ir import Buffer, Expr, Node, Region, Scope, Stmt, Var, as_expr, binary, const_int
+from tilelab.ir import (
+    Buffer,
+    Expr,
+    Node,
+    Region,
+    Scope,
+    Stmt,
+    Var,
+    as_expr,
+    binary,
+    cast,
+    const_int,
+)
 from tilelab.ir.simplify import divisibility
 from tilelab.layout import Fragment, SharedLayout
 from tilelab.target import Target
@@ -31,6 +43,7 @@ class Shared:
     aligned: dict[int, Alignment] = field(default_factory=dict[int, Alignment])
     placed: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
     scratch: list[Buffer] = field(default_factory=list[Buffer])
+    safe: dict[int, Expr] = field(default_factory=dict[int, Expr])  # reads past a tensor's end
     unwaited: list[Stmt] = field(default_factory=list[Stmt])  # fences of running accumulators
 
 
@@ -116,6 +129,14 @@ class LowerContext:
     def fresh(self, name: str, extent: int) -> Var:
         """A loop variable running from 0 to extent - 1."""
         return Var(name, lo=0, hi=extent - 1)
+
+    def outside(self, buffer: Buffer, dtype: DType) -> Expr:
+        """What reads past the end of a tensor give, as a `dtype`: 0, or the program's choice."""
+        return cast(self.shared.safe.get(id(buffer.storage), as_expr(0, dtype)), dtype)
+
+    def zero_outside(self, buffer: Buffer) -> bool:
+        """Whether reads past the end of a tensor give 0, as the copy engines fill in."""
+        return id(buffer.storage) not in self.shared.safe
 
     # ---- proofs ------------------------------------------------------------------------------
 

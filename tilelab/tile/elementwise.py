@@ -183,7 +183,7 @@ def move_chunks(
     """Copy `walk.width` elements from `source` to `target` for every chunk, converted: zeros where
     `load_ok` does not hold, nothing where `store_ok` does not."""
     if walk.width == 1:
-        body = [guarded(store_ok, [_element(source, target, load_ok, loc)], loc)]
+        body = [guarded(store_ok, [_element(ctx, source, target, load_ok, loc)], loc)]
         return [walk.over(LoopKind.LANES, body, loc)]
     return _vector_move(ctx, walk, source, target, load_ok, store_ok, loc)
 
@@ -199,13 +199,16 @@ def _run(ctx: LowerContext, region: Region, spread: Fragment) -> int:
     return run if numbered_alike(layout, spread) else min(run, layout.contiguous(-1))
 
 
-def _element(source: Ref, target: Ref, load_ok: Expr | None, loc: Loc | None) -> Stmt:
+def _element(
+    ctx: LowerContext, source: Ref, target: Ref, load_ok: Expr | None, loc: Loc | None
+) -> Stmt:
     value: Expr = cast(Load(source.buffer, source.indices), target.buffer.dtype)
     store = Store(target.buffer, target.indices, value, loc=loc)
     if load_ok is None:
         return store
-    zero = Store(target.buffer, target.indices, as_expr(0, target.buffer.dtype), loc=loc)
-    return guarded(load_ok, [store], loc, [zero])
+    outside = ctx.outside(source.buffer, target.buffer.dtype)
+    filled = Store(target.buffer, target.indices, outside, loc=loc)
+    return guarded(load_ok, [store], loc, [filled])
 
 
 def _vector_move(
@@ -240,13 +243,12 @@ def _fetch(
     """Load one chunk into registers, converted; zeros where the chunk is outside the tensor."""
     e = ctx.fresh("e", walk.width)
     slot = (through.indices[0] + e,)
-    zeros = loop(
-        e, walk.width, LoopKind.LANES,
-        [Store(through.buffer, slot, as_expr(0, through.buffer.dtype), loc=loc)], loc,
-    )  # fmt: skip
+    outside = ctx.outside(source.buffer, through.buffer.dtype)
+    fill: list[Stmt] = [Store(through.buffer, slot, outside, loc=loc)]
+    filled = loop(e, walk.width, LoopKind.LANES, fill, loc)
     if source.buffer.dtype == through.buffer.dtype:
         load: list[Stmt] = [VectorCopy(through, source, walk.width, loc=loc)]
-        return [guarded(ok, load, loc, [zeros] if ok is not None else None)]
+        return [guarded(ok, load, loc, [filled] if ok is not None else None)]
     load = []
     origin = source
     if source.buffer.scope is not Scope.LOCAL:
@@ -256,4 +258,4 @@ def _fetch(
     value = cast(Load(origin.buffer, (origin.indices[0] + e,)), through.buffer.dtype)
     convert = Store(through.buffer, slot, value, loc=loc)
     load.append(loop(e, walk.width, LoopKind.LANES, [convert], loc))
-    return [guarded(ok, load, loc, [zeros] if ok is not None else None)]
+    return [guarded(ok, load, loc, [filled] if ok is not None else None)]

@@ -90,6 +90,32 @@ NAMED_BARRIER_ARRIVE = Intrinsic(
 """Count in at a named barrier that `threads` threads use, without waiting."""
 
 
+def _between_kernels(m: Machine) -> None:
+    """Kernels run one after another: nothing to wait for or to let go."""
+
+
+def _grid_control(name: str, instruction: str) -> Intrinsic:
+    """griddepcontrol, and nothing at all where the chip has none."""
+    text = f"""
+{INLINE} void {name}() {{
+  asm volatile("griddepcontrol.{instruction};" ::: "memory");
+}}"""
+    plain = Intrinsic(
+        f"{name}_nothing", (), f"tl::{name}()", f"{INLINE} void {name}() {{}}", _between_kernels,
+        cost="free", source="PTX ISA, griddepcontrol",
+    )  # fmt: skip
+    return Intrinsic(
+        name, (), f"tl::{name}()", text, _between_kernels, cost="sync",
+        needs=Feature.GRID_CONTROL, source="PTX ISA, griddepcontrol", otherwise=plain,
+    )  # fmt: skip
+
+
+GRID_WAIT = _grid_control("grid_wait", "wait")
+"""Wait for the grids that this one depends on and their writes."""
+GRID_LAUNCH_DEPENDENTS = _grid_control("grid_launch_dependents", "launch_dependents")
+"""Let grids that depend on this one begin."""
+
+
 def _mbarrier(
     name: str,
     extra: str,

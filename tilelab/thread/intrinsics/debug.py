@@ -83,3 +83,14 @@ def device_assert(text: str) -> Intrinsic:
 def spoken(text: str, values: Sequence[Any]) -> str:
     """What printf makes of a format and its values."""
     return text % tuple(v.item() if hasattr(v, "item") else v for v in values)
+
+
+def _assumed(m: Machine, ok: Array) -> None:
+    m.require(ok, "an assumption of T.assume does not hold")
+
+
+ASSUME = Intrinsic(
+    "assume", (Param("ok", "value"),), "__builtin_assume({ok})", "", _assumed, cost="free",
+    source="CUDA C++ Programming Guide, __builtin_assume",
+)  # fmt: skip
+"""A condition that the chip's compiler may rely on."""

@@ -36,6 +36,8 @@ def _tensor_refusal(src: Region, ctx: LowerContext) -> str:
     tensor = src.buffer
     if tensor.alias_of is not None:
         return f"{tensor.name} is a view of a tensor"
+    if not ctx.zero_outside(tensor):
+        return f"reads past the end of {tensor.name} are to give another number than 0"
     if tensor.rank > TMA_MAX_RANK:
         return f"{tensor.name} has {tensor.rank} axes, TMA takes {TMA_MAX_RANK}"
     if not src.tile_axes or src.tile_axes[-1] != tensor.rank - 1:
@@ -120,7 +122,7 @@ def async_width(src: Region, dst: Region, ctx: LowerContext) -> int | None:
     """Elements of one cp.async (4, 8 or 16 bytes), or None when it cannot be used."""
     if src.buffer.scope is not Scope.GLOBAL or dst.buffer.scope is not Scope.SHARED:
         return None
-    if src.dtype != dst.dtype:
+    if src.dtype != dst.dtype or not ctx.zero_outside(src.buffer):
         return None
     last = (tile_extents(dst) or (1,))[-1]
     limit = TMA_ALIGNMENT // src.dtype.bytes
