@@ -228,9 +228,10 @@ class _Emit:
         copy = VectorCopy(registers, memory, run.width, loc=self.loc)
         z = self.ctx.fresh("z", run.width)
         slot = (registers.indices[0] + z,)
-        zero = Store(registers.buffer, slot, as_expr(0, registers.buffer.dtype), loc=self.loc)
-        zeros = loop(z, run.width, LoopKind.LANES, [zero], self.loc)
-        return guarded(exists, [copy], self.loc, [zeros] if exists is not None else None)
+        outside = self.ctx.outside(run.access.buffer, registers.buffer.dtype)
+        fill = Store(registers.buffer, slot, outside, loc=self.loc)
+        filled = loop(z, run.width, LoopKind.LANES, [fill], self.loc)
+        return guarded(exists, [copy], self.loc, [filled] if exists is not None else None)
 
     def _store(self, run: Run, vector: int) -> Stmt:
         registers, memory, exists = self._place(run, vector)
