@@ -24,11 +24,20 @@ from tilelab.commands.failures import message
 from tilelab.commands.kernels import Wish, last_kernel_of_file, look_up, to_kernel
 from tilelab.commands.progress import progress
 from tilelab.commands.run import DEVICES, device, run_script, script_path
-from tilelab.commands.simulate import findings, summary
+from tilelab.commands.simulate import (
+    add_options,
+    findings,
+    own_options,
+    policy,
+    reports_of,
+    split_at_dashes,
+    summary,
+    write_files,
+)
 from tilelab.demo.run import demo
-from tilelab.errors import TileError
 from tilelab.runtime import doctor
 from tilelab.runtime.reports import collect_reports
+from tilelab.runtime.simulated import simulating
 from tilelab.target import TARGETS
 from tilelab.views import DEFAULT_KINDS, MAKERS, show
 
@@ -68,6 +77,8 @@ def _script(made: Parser, follow: Callable[[argparse.Namespace], int]) -> None:
                           "no GPU (default: auto)")  # fmt: skip
     made.add_argument("--target", type=target_argument, metavar="|".join(TARGETS),
                       help="the chip to compile for where the script leaves it open")  # fmt: skip
+    if follow is _simulate:
+        add_options(made)
     made.add_argument("script", help="a Python file")
     made.add_argument("args", nargs=argparse.REMAINDER, help="arguments of the script")
     made.set_defaults(follow=follow)
@@ -100,16 +111,21 @@ def _run(options: argparse.Namespace) -> int:
 
 def _simulate(options: argparse.Namespace) -> int:
     failed: BaseException | None = None
-    path = script_path(options.script)
-    with collect_reports() as heard, device("sim", options.target):
+    path, words = script_path(options.script), own_options(options)
+    with collect_reports() as heard, device("sim", options.target), simulating(policy(options)):
         try:
-            run_script(path, options.args)
-        except TileError as error:
+            run_script(path, words)
+        # A script whose calls found something may well fail after it: its reports are shown first.
+        except Exception as error:
             failed = error
-    print(summary(heard))
+        except SystemExit as stop:
+            failed = stop if stop.code else None
+    reports = reports_of(heard)
+    print(summary(reports))
+    write_files(options, reports)
     if failed is not None:
         raise failed
-    return FAILED if findings(heard) else FINE
+    return FAILED if findings(reports) else FINE
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -154,6 +170,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if words[:1] == ["bench"]:  # its options are its own: argparse would take --help first
             return _bench(argparse.Namespace(args=words[1:]))
+        if words[:1] == ["simulate"]:
+            words, options.rest = split_at_dashes(words)
         parser().parse_args(words, options)
         return int(options.follow(options))
     except HelpShown as shown:

@@ -23,9 +23,9 @@ from tilelab.runtime.module import Variant
 from tilelab.runtime.options import compiler_options, config_map
 from tilelab.runtime.shipping import Shipment, pack, unpack
 from tilelab.runtime.simulated import raise_findings, run_simulated
-from tilelab.sim import SimReport
+from tilelab.sim.simulate import OPTIONS
 from tilelab.target import Target, parse_target
-from tilelab.views import show
+from tilelab.views import SimulationReport, show
 
 _SOURCES = "use kernel.export_sources(kernel_path=..., host_path=...)"
 
@@ -128,16 +128,26 @@ class JITKernel(Inspection):
             )
         return None
 
-    def simulate(self, *args: Any, **options: Any) -> SimReport:
-        """Run on the simulator and return its report (findings, counters, events), whatever it
-        found. Inputs as in a call, on the CPU; `options` go to `tilelab.sim.simulate`."""
+    def simulate(self, *args: Any, **named: Any) -> SimulationReport:
+        """Run on the simulator and return its report: outputs, findings, counters, a modelled
+        timeline; whatever it found.
+
+        Inputs as in a call (in order or by name), on the CPU. Options: `checks` (True, False or
+        names of checks), `schedule` ("late", "eager", "random"), `seed`, `timeline_block`,
+        `loop_seconds`, `max_memory`, `progress`, as `tilelab.sim.simulate` has them.
+        """
+        own = OPTIONS - {param.name for param in self.signature.params}
+        options = {name: named.pop(name) for name in own & named.keys()}
+        if named:
+            args = self.signature.ordered(args, named)
         binding = self.signature.bind(args)
         if binding.device not in (None, "cpu"):
             raise TileValueError(
                 f"the simulator works on CPU tensors, these lie on {binding.device}",
                 code="TL1618", hint="pass x.cpu()",
             )  # fmt: skip
-        return run_simulated(self.signature, self._builds, binding, options)[1]
+        made, report = run_simulated(self.signature, self._builds, binding, options)
+        return SimulationReport.of(report, tuple(made))
 
     def get_profiler(self, tensor_supply_type: Any = None) -> Profiler:
         """A profiler that makes inputs, times the kernel and compares it with a reference."""

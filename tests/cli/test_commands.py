@@ -100,7 +100,7 @@ def test_run_on_a_gpu_that_is_not_there(
 
 def test_simulate_sums_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--target", "sm_80", write(tmp_path, RUNNING)]) == 0
-    assert "nothing found" in capsys.readouterr().out
+    assert "no findings" in capsys.readouterr().out
 
 
 def test_an_error_of_the_language_is_its_text_and_caret(

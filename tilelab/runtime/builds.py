@@ -131,6 +131,15 @@ class Builds:
         for remark in cubin.warnings:
             warnings.warn(f"{self._name}: {remark}", RuntimeWarning, stacklevel=4)
 
+    def registers(self, program: Program) -> dict[str, int]:
+        """Registers a thread of each kernel of a variant, if it has been compiled."""
+        for build in self._found.values():
+            if build.lowered.program is program and build.cubin is not None:
+                used = build.cubin.resources
+                names = zip(program.kernels, build.lowered.cuda.kernel_names, strict=True)
+                return {k.name: used[name].registers for k, name in names if name in used}
+        return {}
+
     def _compiled(self, build: Build) -> nvrtc.Cubin:
         source, arch = build.lowered.cuda, build.target.arch
         # The CUDA text stands for the tile IR: lowering has run by now (its trace is wanted), and

@@ -31,6 +31,10 @@ from tilelab.thread.costs import rates
 
 MAX_GROUP = 256
 Progress = Callable[[int, int], None]
+OPTIONS = frozenset({
+    "checks", "seed", "schedule", "max_memory", "loop_seconds", "timeline_block", "progress",
+})  # fmt: skip
+"""The keyword arguments of `simulate` that a caller of a kernel may give."""
 
 
 def simulate(

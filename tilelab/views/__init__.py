@@ -13,7 +13,9 @@ from tilelab.views.passes import PassesView, passes_view
 from tilelab.views.pipeline import PipelineView, pipeline_view
 from tilelab.views.report import DEFAULT_KINDS, MAKERS, Report, show
 from tilelab.views.shared import PATTERNS, SharedView, access_of, shared_view
+from tilelab.views.simulation import SimulationReport
 from tilelab.views.source import SourceView, source_view
+from tilelab.views.timeline import TimelineView, timeline_views
 
 __all__ = [
     "DEFAULT_KINDS",
@@ -27,7 +29,9 @@ __all__ = [
     "PipelineView",
     "Report",
     "SharedView",
+    "SimulationReport",
     "SourceView",
+    "TimelineView",
     "View",
     "access_of",
     "access_view",
@@ -41,4 +45,5 @@ __all__ = [
     "shared_view",
     "show",
     "source_view",
+    "timeline_views",
 ]
