@@ -1,7 +1,9 @@
 """Branches, logic and other Python inside traced code: what each means."""
 
 import pytest
+import torch
 
+import tilelab
 import tilelab.language as T
 from tests.frontend.helpers import body_text, caret, expect
 
@@ -291,3 +293,17 @@ def test_what_traced_code_cannot_hold(what: str) -> None:
             def s(A: Vec):
                 with T.Kernel(1):
                     a, *b = (1, 2, 3)
+
+
+def test_a_bool_element_past_the_tensor_counts_as_false() -> None:
+    @T.prim_func
+    def marked(A: T.Tensor((5,), "bool"), C: T.Tensor((8,), "int32")):
+        with T.Kernel(8, threads=32) as bx:
+            if A[bx]:
+                C[bx] = 1
+            else:
+                C[bx] = 2
+
+    flags = torch.tensor([True, False, True, True, False])
+    found = tilelab.compile(marked, out_idx=-1)(flags)
+    assert found.tolist() == [1, 2, 1, 1, 2, 2, 2, 2]

@@ -1,5 +1,7 @@
 """Eager functions: parameters, constants, outputs; through get_tir, so nothing is compiled."""
 
+import typing
+
 import numpy as np
 import pytest
 import torch
@@ -164,3 +166,30 @@ def test_placeholder_type() -> None:
     assert isinstance(T.Tensor((4, 4)), TensorType)
     with pytest.raises(TypeError):
         T.StridedTensor((4, 4), (1,))
+
+
+def test_compile_time_arguments_may_have_generic_annotations() -> None:
+    @tilelab.jit
+    def scaled(A, factor: float | None = None, blocks: tuple[int, ...] = (32,)):
+        n = T.const("n")
+        A: T.Tensor[[n], "float32"]
+        C = T.empty((n,), "float32")
+        with T.Kernel(1, threads=blocks[0]):
+            for i in T.Parallel(n):
+                C[i] = A[i] * (2.0 if factor is None else factor)
+        return C
+
+    x = torch.ones(8)
+    assert torch.equal(scaled(x), 2 * x) and torch.equal(scaled(x, factor=3.0), 3 * x)
+    scaled_too = tilelab.jit(annotated_by_typing)
+    assert torch.equal(scaled_too(x), 2 * x)
+
+
+def annotated_by_typing(A, factor: typing.Optional[float] = None):  # noqa: UP045 - what is tested
+    n = T.const("n")
+    A: T.Tensor[[n], "float32"]
+    C = T.empty((n,), "float32")
+    with T.Kernel(1, threads=32):
+        for i in T.Parallel(n):
+            C[i] = A[i] * (2.0 if factor is None else factor)
+    return C

@@ -146,3 +146,34 @@ def without(program: Program, reason: str) -> Program:
 
     kernels = [replace(k, body=visit(k.body)) for k in program.kernels]
     return replace(program, kernels=tuple(kernels))  # type: ignore[arg-type]
+
+
+def two_sums(threads: int) -> Any:
+    """Rows summed and their largest found in a loop, each through the scratch of its own op."""
+
+    @T.prim_func
+    def loop_of_reductions(A: T.Tensor((4, 8, 512), "float32"), C: T.Tensor((4, 8), "float32")):
+        with T.Kernel(1, threads=threads) as _:
+            tile = T.alloc_fragment((8, 512), "float32")
+            total = T.alloc_fragment((8,), "float32")
+            largest = T.alloc_fragment((8,), "float32")
+            for k in T.serial(4):
+                T.copy(A[k, :, :], tile)
+                T.reduce_sum(tile, total, dim=1)
+                T.reduce_max(tile, largest, dim=1)
+                for i in T.Parallel(8):
+                    C[k, i] = total[i] + largest[i]
+
+    return loop_of_reductions
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_scratch_of_one_op_is_reused_within_a_loop(target: str) -> None:
+    x = torch.randn(4, 8, 512)
+    right = x.sum(2) + x.amax(2)
+    sizes: list[int] = []
+    for configs in ({}, MERGE):
+        kernel = tilelab.compile(two_sums(256), out_idx=-1, target=target, pass_configs=configs)
+        torch.testing.assert_close(kernel(x), right, atol=1e-4, rtol=1e-4)
+        sizes.append(kernel.program.kernels[0].dynamic_bytes)
+    assert sizes[1] * 2 == sizes[0]

@@ -27,8 +27,11 @@ from tilelab.thread.nodes import Alignment, Program, TensorMap, ThreadKernel
 def test_flags_in_nvcc_s_spelling() -> None:
     flags = ["-O3", "-Xptxas -v,-warn-spills", "--ptxas-options=-O2", "-D", "X=1", "-std", "c++20"]
     assert compiler_options(flags, {}) == (
-        "--ptxas-options=-v,-warn-spills", "--ptxas-options=-O2", "-DX=1", "-std=c++20",
+        "--ptxas-options=-v", "--ptxas-options=-warn-spills", "--ptxas-options=-O2", "-DX=1",
+        "-std=c++20",
     )  # fmt: skip
+    of_nvcc = ["-Wno-deprecated-declarations", "--expt-relaxed-constexpr", "-U__CUDA_NO_HALF__"]
+    assert compiler_options(of_nvcc, {}) == ("-U__CUDA_NO_HALF__",)
     assert compiler_options("-lineinfo --use_fast_math", {}) == ("-lineinfo", "--use_fast_math")
     assert compiler_options(None, {}) == ()
 

@@ -6,6 +6,7 @@ Hides string annotations and names that only the annotation uses.
 from __future__ import annotations
 
 import inspect
+import typing
 from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
@@ -109,7 +110,8 @@ _PARAMS: dict[type, Callable[[str, Any], Declared]] = {
 def called(annotation: Any) -> Any:
     """A callable annotation (such as a bare T.ptr) gives its type when it is called."""
     declared = isinstance(annotation, TensorType | PointerType | DType) or annotation is REF
-    if declared or isinstance(annotation, type) or not callable(annotation):
+    hint = isinstance(annotation, type) or typing.get_origin(annotation) is not None
+    if declared or hint or not callable(annotation):
         return annotation
     return annotation()
 

@@ -10,6 +10,7 @@ from tilelab.errors import TileError, TileTypeError, TileValueError
 from tilelab.frontend import open_kernel, session
 from tilelab.ir import Buffer, Scope, Var
 from tilelab.layout import Fragment, FragmentMap, Layout, MapLayout, SharedLayout
+from tilelab.passes.place_tensors import TENSOR_LAYOUTS
 
 
 def annotate_layout(layout_map: Mapping[Buffer, Any]) -> None:
@@ -17,8 +18,9 @@ def annotate_layout(layout_map: Mapping[Buffer, Any]) -> None:
 
     A layout of a shared buffer is a T.Layout, a function of the indices, or one that a maker such
     as tilelang.layout.make_swizzled_layout(A_shared) gives; of a fragment a T.Fragment. Results do
-    not change. Raises TileTypeError (TL1536) for what is no layout of its buffer and TileValueError
-    (TL1537) for a map that does not fit it.
+    not change. A tensor with a T.Layout has its elements where that says, in every kernel that
+    says so: other readers see them reordered. Raises TileTypeError (TL1536) for what is no layout
+    of its buffer and TileValueError (TL1537) for a map that does not fit it.
     """
     kernel = open_kernel("T.annotate_layout")
     threads = 1
@@ -29,10 +31,15 @@ def annotate_layout(layout_map: Mapping[Buffer, Any]) -> None:
         if not isinstance(buffer, Buffer) or chosen is None:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TileTypeError(
                 f"{getattr(buffer, 'name', repr(buffer))} has no layout to choose", code="TL1536",
-                hint="name shared buffers and fragments",
+                hint="name tensors, shared buffers and fragments",
             )  # fmt: skip
         try:
-            kernel.layouts[buffer] = chosen(buffer, layout, threads)
+            made = chosen(buffer, layout, threads)
+            if buffer.scope is Scope.GLOBAL:
+                before: Any = kernel.attrs.get(TENSOR_LAYOUTS, ())
+                kernel.attrs[TENSOR_LAYOUTS] = (*before, (buffer, made))
+            else:
+                kernel.layouts[buffer] = made
         except TileError as error:
             if error.code != "TL1301":
                 raise
@@ -69,9 +76,27 @@ def _fragment(buffer: Buffer, layout: Any, threads: int) -> Fragment:
     raise _no_layout(buffer, layout, "a T.Fragment")
 
 
+def _tensor(buffer: Buffer, layout: Any, threads: int) -> Layout:
+    if callable(layout) and not isinstance(layout, Layout) and buffer.root.is_static:
+        layout = Layout(buffer.static_shape, layout)
+    if not isinstance(layout, Layout):
+        raise _no_layout(buffer, layout, "a T.Layout or a function of the indices")
+    if not buffer.root.is_static or buffer.strides is not None or buffer.alias_of is not None:
+        raise TileValueError(
+            f"{buffer.name} has dynamic sizes or strides, or is a view", code="TL1537",
+            loc=session().loc(), hint="give layouts to whole contiguous tensors of known shape",
+        )  # fmt: skip
+    _same_shape(buffer, layout.shape)
+    layout.check_places(_MOST_CHECKED)
+    return layout
+
+
+_MOST_CHECKED = 1 << 16  # elements of a tensor whose places are compared with each other
+
 _CHOICES: dict[Scope, Callable[[Buffer, Any, int], Any]] = {
     Scope.SHARED: _shared,
     Scope.FRAGMENT: _fragment,
+    Scope.GLOBAL: _tensor,
 }
 
 

@@ -88,6 +88,18 @@ class Layout:
             raise malformed(f"a layout of {self.shape} gives two elements one place")
         return table
 
+    def check_places(self, most: int) -> None:
+        """TileValueError (TL1301) when two of (at most `most`, evenly drawn) elements share a
+        place: for tensors, which may be too large for a table."""
+        size = prod(self.shape)
+        numbers = np.arange(size) if size <= most else np.unique(
+            np.random.default_rng(0).integers(size, size=most)
+        )  # fmt: skip
+        parts = _as_list(self.forward_fn(*np.unravel_index(numbers, self.shape)))
+        places = np.stack([np.broadcast_to(p, numbers.shape) for p in parts], axis=1)
+        if len(np.unique(places, axis=0)) != len(numbers):
+            raise malformed(f"a layout of {self.shape} gives two elements one place")
+
     def shared(self, bits: int) -> SharedLayout | MapLayout:
         """The layout of a shared tile of `bits`-bit elements."""
         table = self.table

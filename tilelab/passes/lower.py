@@ -115,7 +115,7 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
         block_vars=block_vars,
         thread_vars=kernel.thread_vars,
         locals=tuple(state.locals),
-        shared=(*lower.slots, *(_slot(b) for b in state.scratch)),
+        shared=(*lower.slots, *(_slot(b, of_one_op=True) for b in state.scratch)),
         dynamic_bytes=0,
         static_bytes=0,
         body=replace(body, body=(*start, *body.body)),
@@ -134,8 +134,8 @@ def _outside_maps(node: Node) -> Iterator[Node]:
             yield from _outside_maps(child)
 
 
-def _slot(buffer: Buffer) -> SharedSlot:
-    return SharedSlot(buffer, UNPLACED, 0, dynamic=True)
+def _slot(buffer: Buffer, of_one_op: bool = False) -> SharedSlot:
+    return SharedSlot(buffer, UNPLACED, 0, dynamic=True, of_one_op=of_one_op)
 
 
 def _user_threads(kernel: Kernel) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from tilelab.passes.find_roles import find_roles
 from tilelab.passes.infer_layouts import infer_layouts
 from tilelab.passes.insert_sync import insert_sync
 from tilelab.passes.lower import lower_tile_ops
+from tilelab.passes.place_tensors import place_tensors
 from tilelab.passes.plan_pipeline import plan_pipeline
 from tilelab.passes.plan_shared_memory import plan_shared_memory
 from tilelab.passes.recognise_copies import recognise_copies
@@ -17,6 +18,7 @@ from tilelab.passes.warp_specialize import warp_specialize
 
 PASSES: tuple[Pass, ...] = (
     check_ops,  # mistakes are reported on the program as the user wrote it
+    place_tensors,  # before anything reads indices: tensors with a layout become views
     find_roles,  # before planning: whose threads run an op decides how it is lowered
     recognise_copies,  # before pipelines are planned: copies can run ahead
     choose_policy,  # before anything asks which instruction a gemm takes

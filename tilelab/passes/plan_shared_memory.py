@@ -60,6 +60,7 @@ def _apart(kernel: ThreadKernel) -> dict[int, int]:
 def _placed(kernel: ThreadKernel, offsets: Mapping[int, int]) -> ThreadKernel:
     """The kernel with a slot for each buffer: tiles at the offsets given, barriers in a row."""
     slots: list[SharedSlot] = []
+    before = {id(s.buffer): s for s in kernel.shared}
     static = 0
     for buffer in _storages(kernel):
         size, _ = _extent(buffer)
@@ -67,7 +68,7 @@ def _placed(kernel: ThreadKernel, offsets: Mapping[int, int]) -> ThreadKernel:
             slots.append(SharedSlot(buffer, static, size, dynamic=False))
             static += -(-size // BARRIER_ALIGNMENT) * BARRIER_ALIGNMENT
         else:
-            slots.append(SharedSlot(buffer, offsets[id(buffer)], size, dynamic=True))
+            slots.append(replace(before[id(buffer)], offset=offsets[id(buffer)], num_bytes=size))
     dynamic = max((s.offset + s.num_bytes for s in slots if s.dynamic), default=0)
     places = {id(s.buffer): s for s in slots}
     views = [b for b in _used(kernel) if b.alias_of is not None]

@@ -1,8 +1,10 @@
 """Which shared buffers of a kernel may lie in the same bytes: live ranges, and places by first fit.
 
-A buffer is live from the first statement that touches it to the last. Loops and branches count as
-one statement, so a place changes its owner only where every thread (of a warp role) comes by
-once, in one order: there `insert_sync` can put a barrier. Hides how statements are numbered.
+A buffer is live from the first statement that touches it to the last; a loop that touches it
+counts as a whole, because an iteration may read what the last one left (the scratch of one op is
+written anew each time, so it is live for that op only). Branches count as one statement. So bytes
+change their owner only where all threads (of a warp role) come by together, and `insert_sync` can
+put a barrier. Hides how statements are numbered.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tilelab.ir import Buffer, Scope, Seq, Stmt, walk
+from tilelab.ir import Buffer, For, LoopKind, Scope, Seq, Stmt, While, walk
+from tilelab.ir.stmt import OWN_ELEMENTS
+from tilelab.passes.lower import OF_PROGRAM
 from tilelab.passes.shared_accesses import ring_buffers, shared_accesses
 from tilelab.thread.intrinsics.barrier import NAMED_BARRIER_ARRIVE, NAMED_BARRIER_SYNC
 from tilelab.thread.nodes import Invoke, ThreadKernel, WarpRoles
@@ -42,7 +46,7 @@ def live_ranges(kernel: ThreadKernel) -> dict[int, LiveRange]:
     """The live range of every shared storage, by id; empty where nothing may be reused."""
     if _orders_threads_itself(kernel):
         return {}
-    numbering = _Numbering()
+    numbering = _Numbering({id(s.buffer) for s in kernel.shared if s.of_one_op})
     numbering.seq(kernel.body, None)
     for buffer_id in ring_buffers(kernel):
         if buffer_id in numbering.found:  # the ring's producer runs ahead of everybody
@@ -51,9 +55,10 @@ def live_ranges(kernel: ThreadKernel) -> dict[int, LiveRange]:
 
 
 class _Numbering:
-    """Numbers the straight-line statements of a kernel body in their order."""
+    """Numbers the statements of a kernel body in their order, outside of branches."""
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: set[int]) -> None:
+        self.scratch = scratch
         self.count = 0
         self.found: dict[int, LiveRange] = {}
 
@@ -63,17 +68,26 @@ class _Numbering:
                 self.seq(stmt, role)
             elif isinstance(stmt, WarpRoles):
                 self.roles(stmt)
+            elif isinstance(stmt, For | While) and _is_of_program(stmt):
+                self.loop(stmt, role)
             else:
-                self.statement(stmt, role)
+                self.count += 1
+                self.touch(stmt, self.count, role)
 
-    def statement(self, s: Stmt, role: int | None) -> None:
-        self.count += 1
+    def touch(self, s: Stmt, first: int, role: int | None) -> None:
+        """What a statement with the numbers from `first` to now touches is live meanwhile."""
         for buffer, _ in shared_accesses(s):
             key = id(buffer.storage)
-            at = self.found.setdefault(key, LiveRange(self.count, self.count))
-            at.widen(self.count, self.count)
+            at = self.found.setdefault(key, LiveRange(first, self.count))
+            if key not in self.scratch or at.last < first:
+                at.widen(first, self.count)
             if role is not None:
                 at.roles.add(role)
+
+    def loop(self, s: For | While, role: int | None) -> None:
+        first = self.count + 1
+        self.seq(s.body, role)
+        self.touch(s, first, role)
 
     def roles(self, s: WarpRoles) -> None:
         first = self.count + 1
@@ -82,6 +96,13 @@ class _Numbering:
         for at in self.found.values():
             if len(at.roles) > 1:  # handed from one role to another at times known to barriers only
                 at.widen(first, self.count)
+
+
+def _is_of_program(loop: For | While) -> bool:
+    """Whether whole ops stand in a loop; one that a lowering made is a part of its op."""
+    keys = {key for key, _ in loop.attrs} if isinstance(loop, For) else {OF_PROGRAM}
+    plain = not isinstance(loop, For) or loop.kind in (LoopKind.SERIAL, LoopKind.UNROLL)
+    return plain and OF_PROGRAM in keys and OWN_ELEMENTS not in keys
 
 
 def _orders_threads_itself(kernel: ThreadKernel) -> bool:

@@ -11,8 +11,14 @@ from typing import Any
 
 from tilelab.errors import TileTypeError
 
-# nvcc options about the host compiler or the kind of output: nothing for NVRTC to do.
-_WITHOUT_EFFECT = frozenset({"-O0", "-O1", "-O2", "-O3", "-w", "-c", "--cubin", "-cubin", "-m64"})
+# nvcc options about the host compiler, its warnings, or the kind of output, and two that NVRTC
+# always has on: nothing for it to do.
+_WITHOUT_EFFECT = frozenset(
+    {"-O0", "-O1", "-O2", "-O3", "-w", "-c", "--cubin", "-cubin", "-m64",
+     "--expt-relaxed-constexpr", "-expt-relaxed-constexpr", "--expt-extended-lambda",
+     "-expt-extended-lambda", "--extended-lambda", "-extended-lambda"}
+)  # fmt: skip
+_HOST_WARNINGS = "-W"
 
 
 def config_map(pass_configs: Mapping[Any, Any] | None) -> dict[str, Any]:
@@ -52,12 +58,12 @@ def _translated(words: Sequence[str]) -> list[str]:
     found: list[str] = []
     waiting = iter(words)
     for word in waiting:
-        if word in _WITHOUT_EFFECT:
+        if word in _WITHOUT_EFFECT or word.startswith(_HOST_WARNINGS):
             continue
         name, equals, value = word.partition("=")
         if name in ("-Xptxas", "--ptxas-options"):
             value = value if equals else next(waiting, "")
-            found.append(f"--ptxas-options={value}")
+            found += [f"--ptxas-options={part}" for part in value.split(",")]
         elif word in ("-I", "-D", "-U", "-std"):
             value = next(waiting, "")
             found.append(f"{word}{'=' if word == '-std' else ''}{value}")

@@ -122,12 +122,16 @@ UNPLACED = -1
 
 @dataclass(frozen=True, eq=False)
 class SharedSlot(Node):
-    """Where a SHARED or BARRIER buffer lies in the block's shared memory, in bytes."""
+    """Where a SHARED or BARRIER buffer lies in the block's shared memory, in bytes.
+
+    `of_one_op`: a lowering made it for one op, which writes it before it reads it, every time.
+    """
 
     buffer: Buffer
     offset: int
     num_bytes: int
     dynamic: bool
+    of_one_op: bool = False
 
     def crosses(self, other: SharedSlot) -> bool:
         """Whether the two have bytes in common."""

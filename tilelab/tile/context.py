@@ -132,7 +132,8 @@ class LowerContext:
 
     def outside(self, buffer: Buffer, dtype: DType) -> Expr:
         """What reads past the end of a tensor give, as a `dtype`: 0, or the program's choice."""
-        return cast(self.shared.safe.get(id(buffer.storage), as_expr(0, dtype)), dtype)
+        nothing = as_expr(False if dtype.is_bool else 0, dtype)
+        return cast(self.shared.safe.get(id(buffer.storage), nothing), dtype)
 
     def zero_outside(self, buffer: Buffer) -> bool:
         """Whether reads past the end of a tensor give 0, as the copy engines fill in."""
