@@ -68,8 +68,8 @@ class _Numbering:
                 self.seq(stmt, role)
             elif isinstance(stmt, WarpRoles):
                 self.roles(stmt)
-            elif isinstance(stmt, For | While) and _is_of_program(stmt):
-                self.loop(stmt, role)
+            elif (loop := _loop_of_program(stmt)) is not None:
+                self.loop(loop, role)
             else:
                 self.count += 1
                 self.touch(stmt, self.count, role)
@@ -98,11 +98,14 @@ class _Numbering:
                 at.widen(first, self.count)
 
 
-def _is_of_program(loop: For | While) -> bool:
-    """Whether whole ops stand in a loop; one that a lowering made is a part of its op."""
-    keys = {key for key, _ in loop.attrs} if isinstance(loop, For) else {OF_PROGRAM}
-    plain = not isinstance(loop, For) or loop.kind in (LoopKind.SERIAL, LoopKind.UNROLL)
-    return plain and OF_PROGRAM in keys and OWN_ELEMENTS not in keys
+def _loop_of_program(s: Stmt) -> For | While | None:
+    """The statement, if it is a loop in which whole ops stand (a loop that a lowering made is a
+    part of its op)."""
+    if not isinstance(s, For):
+        return s if isinstance(s, While) else None
+    keys = {key for key, _ in s.attrs}
+    plain = s.kind in (LoopKind.SERIAL, LoopKind.UNROLL)
+    return s if plain and OF_PROGRAM in keys and OWN_ELEMENTS not in keys else None
 
 
 def _orders_threads_itself(kernel: ThreadKernel) -> bool:
