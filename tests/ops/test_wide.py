@@ -37,3 +37,5 @@ def test_machine_code(name: str) -> None:
         wide = sum(o.startswith(base) and ".128" in o for o in opcodes)
         assert wide >= least if least else wide == 0, (base, wide)
     assert not any(o.startswith(("LDL", "STL")) for o in opcodes)
+    if name == "small_integers_half":
+        assert not any(o.startswith("I2F") for o in opcodes)

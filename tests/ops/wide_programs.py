@@ -148,6 +148,24 @@ def dequantise(device: str, M: int = 6, N: int = 1024) -> Case:
     return main, (q, s), halves * s.float().repeat_interleave(128, 1)
 
 
+def small_integers(device: str, to: str) -> Case:
+    """Every value of the 8-bit types, and 4-bit codes around zero, as floats."""
+
+    @T.prim_func
+    def main(X: T.Tensor((256,), "uint8"), Z: T.Tensor((256,), "int8"), Y: T.Tensor((3, 256), to)):
+        with T.Kernel(1, threads=32) as _:
+            for j in T.Parallel(256):
+                code = T.cast(X[j] & T.cast(15, "uint8"), "int32") - 8
+                Y[0, j] = T.cast(X[j], to)
+                Y[1, j] = T.cast(Z[j], to)
+                Y[2, j] = T.cast(code, to) + T.cast(X[j] // T.cast(16, "uint8"), to)
+
+    x = torch.arange(256, device=device).to(torch.uint8)
+    z = (torch.arange(256, device=device) - 128).to(torch.int8)
+    codes = (x & 15).float() - 8 + (x >> 4).float()
+    return main, (x, z), torch.stack((x.float(), z.float(), codes)).to(getattr(torch, to)).float()
+
+
 def in_place_rows(device: str, M: int = 16, N: int = 256) -> Case:
     """A shared tile scaled where it lies, then read by other threads (reversed rows)."""
 
@@ -225,11 +243,16 @@ CASES: dict[str, Callable[[str], Case]] = {
     "gather": gather, "quantise": quantise, "dequantise": dequantise,
     "in_place_rows": in_place_rows, "shifted": shifted, "many_columns": many_columns,
     "odd_rows": odd_rows,
+    "small_integers_half": lambda device: small_integers(device, "float16"),
+    "small_integers_bfloat16": lambda device: small_integers(device, "bfloat16"),
+    "small_integers_float": lambda device: small_integers(device, "float32"),
 }  # fmt: skip
 
 WIDE = {
     "rmsnorm": (1, 1), "softmax": (2, 2), "bias_gelu": (4, 2), "rotary_halves": (4, 2),
     "rotary_pairs": (2, 2), "gather": (4, 4), "quantise": (1, 1), "dequantise": (0, 2),
     "in_place_rows": (1, 1), "shifted": (1, 1), "many_columns": (1, 1), "odd_rows": (0, 0),
+    "small_integers_half": (0, 3), "small_integers_bfloat16": (0, 3),
+    "small_integers_float": (0, 6),
 }  # fmt: skip
 """At least so many 16-byte loads and stores of global memory in the machine code (none for 0)."""

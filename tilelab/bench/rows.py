@@ -139,4 +139,4 @@ def _decode(batch: int, heads: int, kv_heads: int, seq: int, dim: int, splits: i
     )  # fmt: skip
 
 
-DECODE = (_decode(16, 32, 8, 8192, 128, 8), _decode(1, 32, 8, 65536, 128, 64))
+DECODE = (_decode(16, 32, 8, 8192, 128, 2), _decode(1, 32, 8, 65536, 128, 16))

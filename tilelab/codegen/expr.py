@@ -7,6 +7,7 @@ from typing import Any
 
 from tilelab.codegen.access import is_register, offset_of
 from tilelab.codegen.context import Context, internal
+from tilelab.codegen.small_int import small_int
 from tilelab.codegen.values import FP8, convert, literal
 from tilelab.dtypes import FLOAT32, INT32, DType
 from tilelab.ir import Binary, Buffer, Call, Cast, Const, Expr, Load, Select, Unary, Var
@@ -115,7 +116,9 @@ def _cast(e: Cast, ctx: Context) -> Piece:
     if e.dtype.is_bool:
         a = Cast(FLOAT32, e.a) if e.a.dtype.name in FP8 else e.a
         return _infix(Binary("!=", a, Const(0, a.dtype), e.dtype), "!=", ctx)
-    return convert(piece(e.a, ctx)[0], e.a.dtype, e.dtype), PRIMARY
+    text = piece(e.a, ctx)[0]
+    small = small_int(e.a, text, e.dtype, ctx)
+    return (convert(text, e.a.dtype, e.dtype) if small is None else small), PRIMARY
 
 
 def _select(e: Select, ctx: Context) -> Piece:

@@ -7,7 +7,7 @@ from tilelab.bench.programs import TARGET
 from tilelab.bench.programs.online_softmax import online_softmax
 
 
-def split(batch, heads, kv_heads, seq, dim, splits, tile_n=64, stages=2, threads=128):
+def split(batch, heads, kv_heads, seq, dim, splits, tile_n=64, stages=4, threads=128):
     """P[b, h, s] = softmax(q K_s^T / sqrt(dim)) V_s for part s of the keys, and in L the logarithm
     (base 2) of its weight. `heads // kv_heads` query heads share a head of K and V; they fill a
     tile of 64 rows in part."""

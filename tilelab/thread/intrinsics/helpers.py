@@ -55,6 +55,26 @@ LANE_ID = helper(
 )
 
 
+def _small_int(name: str, type_name: str, view: str, bits: str) -> str:
+    """Integer n as a float: `first + n` are the bits of 2^p + n - lo, `zero` those of 2^p - lo."""
+    return helper(
+        name,
+        f"""
+// n exactly, without a slow conversion: FIRST + n are the bits of 2^p + n - lo, ZERO of 2^p - lo
+template <int FIRST, int ZERO> {INLINE} {type_name} {name}(int n) {{
+  return {view}({bits}(FIRST + n)) - {view}({bits}(ZERO));
+}}
+""",
+    )
+
+
+SMALL_INT_TO_HALF = _small_int("small_int_to_half", "half", "__ushort_as_half", "(unsigned short)")
+SMALL_INT_TO_BFLOAT16 = _small_int(
+    "small_int_to_bfloat16", "__nv_bfloat16", "__ushort_as_bfloat16", "(unsigned short)"
+)
+SMALL_INT_TO_FLOAT = _small_int("small_int_to_float", "float", "__int_as_float", "(int)")
+
+
 def helper_texts(used: Iterable[Intrinsic], names: Iterable[str] = ()) -> tuple[str, ...]:
     """The texts that `used` instructions and helpers by name need, callees first, each once."""
     texts: dict[str, None] = {}
