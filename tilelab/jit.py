@@ -18,6 +18,7 @@ from typing import Any
 from tilelab.call_forms import Binder, Call, freeze
 from tilelab.errors import TileError, TileTypeError, TileValueError
 from tilelab.frontend import (
+    Captured,
     EagerFunction,
     EagerSignature,
     PrimFunc,
@@ -149,6 +150,7 @@ class JITImpl:
         self.mode = "auto"
         self._outer = dict(outer)
         self._binder = Binder(self.signature)
+        self._captured = Captured(self.func)
         self._learnt: dict[Hashable, EagerSignature] = {}
         self._kernels: dict[Hashable, JITKernel] = {}
         self._calls: dict[Hashable, JITKernel] = {}
@@ -186,7 +188,7 @@ class JITImpl:
         if mode == "lazy":
             return self._lazy_program(args, kwargs)
         call = self._eager_binder.sort(args, kwargs)
-        consts = self._consts(call, self._learn(call, call.key()))
+        consts = self._consts(call, self._learn(call, self._static_key(call)))
         return PrimFunc(self._trace(call, consts), self.func)
 
     def par_compile(
@@ -275,11 +277,12 @@ class JITImpl:
         return made
 
     def _lazy_kernel(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel:
-        form = _call_form(args, kwargs)
+        around = self._captured.key()
+        form = _call_form(args, kwargs, around)
         if form is not None and form in self._calls:
             return self._calls[form]
         call = self._binder.sort(args, kwargs)
-        key = (call.key(), call.extra_key())
+        key = (call.key(), call.extra_key(), around)
         kernel = self._kernels.get(key)
         if kernel is None:
             program = self._lazy_program(args, kwargs)
@@ -299,6 +302,10 @@ class JITImpl:
     def _eager_binder(self) -> Binder:
         return Binder(self.signature, self.eager.runtime)
 
+    def _static_key(self, call: Call) -> Hashable:
+        """Compile-time arguments, and what the function reads from around itself."""
+        return (call.key(), self._captured.key())
+
     def _learn(self, call: Call, key: Hashable) -> EagerSignature:
         learnt = self._learnt.get(key)
         if learnt is None:
@@ -312,7 +319,7 @@ class JITImpl:
         return self.eager.trace(call.static, consts)
 
     def _eager_kernel(self, call: Call) -> JITKernel:
-        static = call.key()
+        static = self._static_key(call)
         learnt = self._learn(call, static)
         consts = self._consts(call, learnt)
         key = (static, call.extra_key(learnt.names), tuple(consts.values()))
@@ -322,9 +329,10 @@ class JITImpl:
         return kernel
 
 
-def _call_form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Hashable | None:
+def _call_form(args: tuple[Any, ...], kwargs: dict[str, Any], around: Hashable) -> Hashable | None:
     """The call as written, as a key; None when an argument cannot be hashed."""
-    form = (args, tuple(map(type, args)), tuple(kwargs.items()), tuple(map(type, kwargs.values())))
+    types = tuple(map(type, args)), tuple(map(type, kwargs.values()))
+    form = (args, tuple(kwargs.items()), types, around)
     try:
         hash(form)
     except TypeError:

@@ -10,6 +10,7 @@ import torch
 
 import tilelab
 import tilelab.language as T
+from tests.kernels import HOPPER
 
 Check = Callable[[Any, str], None]
 
@@ -186,6 +187,41 @@ def check_promises(target: Any, device: str) -> None:
     assert kernel.pass_configs["tl.disable_tma_lower"] is True
 
 
+@T.macro
+def _shifted(tile: T.SharedBuffer((64,), "int32"), by: int, out: T.Buffer((64,), "int32")):
+    for i in T.Parallel(64):
+        out[i] = T.shift_left(tile[i], by)
+
+
+def check_spellings(target: Any, device: str) -> None:
+    """Older and rarer spellings: T.Buffer, alloc_buffer, symbolic, Serial, parallel, Cast."""
+    n = T.symbolic("n")
+    has_proxies = target == HOPPER
+
+    @T.prim_func
+    def main(
+        A: T.Buffer((n,), "int32"), B: T.Buffer((64,), "int32"), C: T.Tensor((64,), T.tfloat32),
+        D: T.Tensor((64,), T.float8_e4m3),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=64) as _:
+            s = T.alloc_buffer((64,), "int32", scope="shared")
+            T.copy(A[0], s)
+            if has_proxies:
+                T.fence_proxy_async()
+            _shifted(s, 2, B)
+            for i in T.parallel(64):
+                C[i] = T.ceil(T.log(T.Cast("float32", i + 1)))
+            for k in T.Serial(2):
+                for i in T.Parallel(32):
+                    D[k * 32 + i] = T.cast(i % 9, T.float8_e4m3)
+
+    a = torch.arange(64, device=device).int()
+    b, c, d = tilelab.compile(main, out_idx=[1, 2, 3], target=target)(a)
+    assert torch.equal(b, a * 4)
+    assert torch.equal(c, (a.float() + 1).log().ceil())
+    assert torch.equal(d.float(), (a % 32 % 9).float())
+
+
 CHECKS: tuple[Check, ...] = (
-    check_safe_value, check_words, check_dot4, check_random, check_promises
+    check_safe_value, check_words, check_dot4, check_random, check_promises, check_spellings
 )  # fmt: skip

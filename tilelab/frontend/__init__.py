@@ -1,5 +1,6 @@
 """The front end: a Python function becomes tile IR, with the place of every statement."""
 
+from tilelab.frontend.captured import Captured
 from tilelab.frontend.checks import check_in_kernel
 from tilelab.frontend.eager import EagerFunction, EagerSignature, const_value, style_of
 from tilelab.frontend.function import PrimFunc, trace
@@ -19,7 +20,8 @@ from tilelab.frontend.types import (
 from tilelab.frontend.values import is_traced, truth
 
 __all__ = [
-    "REF", "EagerFunction", "EagerSignature", "GridLoop", "KernelFrame", "Macro", "ParallelLoop",
+    "REF", "Captured", "EagerFunction", "EagerSignature", "GridLoop", "KernelFrame", "Macro",
+    "ParallelLoop",
     "PersistentLoop", "PointerParam", "PointerType", "PrimFunc", "RangeLoop", "Session",
     "TensorType", "ThreadLoop", "as_dims", "check_in_kernel", "const_value", "is_traced",
     "open_kernel", "plain_dtype", "plain_function", "session", "style_of", "trace", "truth",
