@@ -48,9 +48,9 @@ ACTIVE = frozenset(
     f"tl.{key}"
     for key in (
         "device_compile_flags", "disable_safe_memory_legalize", "disable_setmaxnreg",
-        "disable_shared_memory_reuse", "disable_tma_lower", "disable_warp_specialized",
-        "disable_wgmma", "enable_aggressive_shared_memory_merge", "enable_fast_math",
-        "plain_pipeline", "ptxas_register_usage_level",
+        "disable_shared_memory_reuse", "disable_thread_storage_sync", "disable_tma_lower",
+        "disable_warp_specialized", "disable_wgmma", "enable_aggressive_shared_memory_merge",
+        "enable_fast_math", "plain_pipeline", "ptxas_register_usage_level",
     )
 )  # fmt: skip
 _KEYS = frozenset(_members().values())

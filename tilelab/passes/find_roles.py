@@ -98,7 +98,7 @@ class _Finder:
                 return None
             count = mine.stop - mine.first
             name = f"threads {mine.first} to {mine.stop - 1}"
-            found.append(Role(name, mine.first, count, body))
+            found.append(Role(name, mine.first, count, body, own_barriers=False))
             left = left.minus(mine)
         self.ctx.note(f"{len(found)} warp role(s) by thread index", branch)
         return WarpRoles(tuple(found), loc=branch.loc)
@@ -112,26 +112,36 @@ def threads_where(cond: Expr, thread: Var | None, within: Threads) -> Threads | 
         first = threads_where(cond.a, thread, within)
         return None if first is None else threads_where(cond.b, thread, first)
     limit, rule = const_int(cond.b), _RANGES.get(cond.op)
-    if cond.a is not thread or limit is None or rule is None:
+    size = 1 if cond.a is thread else _group_size(cond.a, thread)
+    if size is None or limit is None or rule is None:
         return None
-    return rule(limit, within)
+    return rule(limit, size, within)
 
 
-def _below(limit: int, within: Threads) -> Threads:
-    return Threads(within.first, min(limit, within.stop))
+def _group_size(value: Expr, thread: Var) -> int | None:
+    """n where a value is the number of the thread's group of n: `tx // 32` is that of its warp."""
+    if not isinstance(value, Binary) or value.op != "//" or value.a is not thread:
+        return None
+    size = const_int(value.b)
+    return size if size is not None and size > 0 else None
 
 
-def _from(limit: int, within: Threads) -> Threads:
-    return Threads(max(limit, within.first), within.stop)
+def _below(limit: int, size: int, within: Threads) -> Threads:
+    return Threads(within.first, min(limit * size, within.stop))
 
 
-_RANGES: dict[str, Callable[[int, Threads], Threads]] = {
+def _from(limit: int, size: int, within: Threads) -> Threads:
+    return Threads(max(limit * size, within.first), within.stop)
+
+
+_RANGES: dict[str, Callable[[int, int, Threads], Threads]] = {
     "<": _below,
-    "<=": lambda limit, within: _below(limit + 1, within),
-    ">": lambda limit, within: _from(limit + 1, within),
+    "<=": lambda limit, size, within: _below(limit + 1, size, within),
+    ">": lambda limit, size, within: _from(limit + 1, size, within),
     ">=": _from,
-    "==": lambda limit, within: _below(limit + 1, _from(limit, within)),
+    "==": lambda limit, size, within: _below(limit + 1, size, _from(limit, size, within)),
 }
+"""Threads of a range whose group, of `size` threads, has a number with this relation to a limit."""
 
 
 def _sides(branch: If) -> Iterator[tuple[Expr | None, Seq]]:

@@ -128,7 +128,9 @@ class Syncer:
         self.fenced_writes = {*by_async, *self._partners(by_async)}
         self.fenced_reads = self._partners(filled)
         self.role: tuple[int, int] | None = None
+        self.own_barriers = True
         self.lanes: Threads | None = None  # inside a branch that part of one warp takes
+        self.by_program = bool(ctx.option("tl.disable_thread_storage_sync", False))
         self._numbers: dict[tuple[int, int], int] = {}
         self._taken = set(_named_by_user(kernel))
 
@@ -186,10 +188,13 @@ class Syncer:
                 if state.uses(other):
                     mine, its = buffer.root.name, other.root.name
                     return f"{mine} takes over the bytes of {its}, which other threads may be using"
-        return state.conflict(accesses)
+        return None if self.by_program else state.conflict(accesses)
 
     def _of_role(self, barrier: Invoke) -> Invoke:
-        """A barrier of the block; inside a role the barrier of its own threads."""
+        """A barrier of the block; inside a role the barrier of its own threads. One that the
+        program wrote (it has no reason) into a branch on the thread index means all threads."""
+        if not barrier.reason and (self.lanes is not None or not self.own_barriers):
+            return barrier
         if self.lanes is not None and barrier.intrinsic is SYNCTHREADS:
             first, stop = self.lanes.first % WARP, (self.lanes.stop - 1) % WARP + 1
             mask = Const((1 << stop) - (1 << first), UINT32)
@@ -252,7 +257,8 @@ class Syncer:
         """The body is entered after itself too: its own end counts as what came before. A barrier
         that only the first iteration needs stands before the loop."""
         out: list[Stmt] = []
-        if self._reason(self.accesses(s.body), state) and self._needs_none(s.body):
+        first = self.seq_silently(s.body, state.copy())
+        if first is not s.body and self._needs_none(s.body):
             out = self._barrier_for(self.accesses(s.body), state, s)
         around = state.copy()
         self.seq_silently(s.body, around)
@@ -279,8 +285,9 @@ class Syncer:
         done: list[Any] = []
         for role in s.roles:
             self.role = (self._number(role), role.count)
+            self.own_barriers = role.own_barriers
             done.append(replace(role, body=self.seq(role.body, state.copy())))
-        self.role = None
+        self.role, self.own_barriers = None, True
         same = all(a.body is b.body for a, b in zip(done, s.roles, strict=True))
         return [s if same else replace(s, roles=tuple(done))]
 

@@ -148,6 +148,7 @@ class _Emit:
 
     def __init__(self, node: ParallelFor, ctx: LowerContext, wide: WideLoop) -> None:
         self.node, self.ctx, self.wide, self.loc = node, ctx, wide, node.loc
+        self.locs = {id(n): s.loc for s in node.body.body for n in walk(s)}
         self.batch = wide.batch
         self.batches = wide.count // self.batch
         self.in_batch = ctx.fresh("i", self.batch)
@@ -225,7 +226,7 @@ class _Emit:
 
     def _load(self, run: Run, vector: int) -> Stmt:
         registers, memory, exists = self._place(run, vector)
-        copy = VectorCopy(registers, memory, run.width, loc=self.loc)
+        copy = VectorCopy(registers, memory, run.width, loc=self.locs[id(run.access)])
         z = self.ctx.fresh("z", run.width)
         slot = (registers.indices[0] + z,)
         outside = self.ctx.outside(run.access.buffer, registers.buffer.dtype)
@@ -236,7 +237,7 @@ class _Emit:
     def _store(self, run: Run, vector: int) -> Stmt:
         registers, memory, exists = self._place(run, vector)
         once = first_replica(self.ctx, self.wide.spread)
-        copy = VectorCopy(memory, registers, run.width, loc=self.loc)
+        copy = VectorCopy(memory, registers, run.width, loc=self.locs[id(run.access)])
         return guarded(both(once, exists), [copy], self.loc)
 
     def _compute(self) -> list[Stmt]:

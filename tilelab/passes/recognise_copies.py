@@ -33,15 +33,36 @@ from tilelab.tile.ops.copy import Copy
 def recognise_copies(function: Function, ctx: PassContext) -> Function:
     """Turn elementwise loops that only move a tile into copies."""
 
+    unguarded = bool(ctx.option("tl.disable_safe_memory_legalize", False))
+
     def visit(node: Node) -> Node:
         if isinstance(node, ParallelFor):
             copy = _as_copy(node)
+            if copy is not None and unguarded and not _inside(copy):
+                copy = None  # a copy is always guarded: the program asked for plain accesses
             if copy is not None:
                 ctx.note(f"the loop only moves a tile: copy {copy.label()}", node)
             return node if copy is None else copy
         return node if isinstance(node, Expr) else map_children(node, visit)
 
     return map_children(function, visit)
+
+
+def _inside(copy: Copy) -> bool:
+    """Whether bounds prove that both regions of a copy lie inside their buffers."""
+    return all(
+        start.bounds[0] is not None
+        and start.bounds[0] >= 0
+        and (room := (size - extent - start).bounds[0]) is not None
+        and room >= 0
+        for region in (copy.src, copy.dst)
+        for start, extent, size in zip(
+            map(as_expr, region.starts),
+            map(as_expr, region.extents),
+            map(as_expr, region.buffer.shape),
+            strict=True,
+        )
+    )
 
 
 @dataclass(frozen=True)

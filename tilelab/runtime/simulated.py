@@ -57,14 +57,16 @@ def run_simulated(
     tensors = [v for v, fact in zip(values, binding.facts, strict=True) if fact is not None]
     allocate = allocator(tensors[0] if tensors else None, "cpu")
     arrays: dict[str, Any] = {}
+    unset: list[str] = []
     for i, param in enumerate(signature.params):
         if isinstance(param, TensorParam):
             if values[i] is None:
+                unset.append(param.name)
                 values[i] = allocate(signature.shape_of(i, numbers), param.buffer.dtype)
             arrays[param.name] = numpy_view(values[i], param.buffer.dtype)
     scalars = {v.name: n for v, n in zip(signature.variables, numbers, strict=True)}
     program = _program_for(signature, builds, values)
-    options = {"checks": _policy.checks, **options}
+    options = {"checks": _policy.checks, "unset": unset, **options}
     untouched = {n: a.copy() for n, a in arrays.items()} if _policy.schedules > 1 else {}
     report = simulate(program, arrays, scalars, registers=builds.registers(program), **options)
     for seed in range(1, _policy.schedules):

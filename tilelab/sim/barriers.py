@@ -23,6 +23,7 @@ class MBarriers:
         shape = (blocks, *(buffer.static_shape or (1,)))
         self.shape = shape[1:]
         size = int(np.prod(self.shape))
+        self.handed_over = False  # whether a phase has ended since a strand last gave way
         self.ready = np.zeros((blocks, size), np.bool_)
         self.count = np.zeros((blocks, size), np.int64)
         self.pending = np.zeros((blocks, size), np.int64)
@@ -64,6 +65,7 @@ class MBarriers:
         if not done.any():
             return
         rows, which = rows[done], which[done]
+        self.handed_over = True
         self.phase[rows, which] += 1
         self.pending[rows, which] = self.count[rows, which]
         for one in np.unique(which):

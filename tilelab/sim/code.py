@@ -106,7 +106,10 @@ def _endless(loop: While) -> bool:
 
 
 def _may_wait(n: Node) -> bool:
-    return isinstance(n, WarpRoles) or (isinstance(n, Invoke) and n.intrinsic.waits)
+    """Whether others may run at this point: in a wait, and where a phase of a barrier ends."""
+    if not isinstance(n, Invoke):
+        return isinstance(n, WarpRoles)
+    return n.intrinsic.waits or any(p.role == "barrier" for p in n.intrinsic.operands)
 
 
 def _keeps_order(n: Node) -> bool:

@@ -44,6 +44,9 @@ class GlobalAccess(CheckedBase):
         marks = self._watched(place.buffer)
         if marks is not None and marks.reads is not None:
             self._note_read(place, marks, marks.reads, frame)
+        missing = self._missing(place)
+        if missing is not None:
+            self._report_missing(place, missing, frame)
         out = np.asarray(self.group.arrays[place.buffer][place.indices])
         return out.reshape(1, 1) if out.ndim == 0 else out
 
@@ -54,16 +57,42 @@ class GlobalAccess(CheckedBase):
         if marks is not None:
             self._watched_store(place, array, values, marks, frame)
             return
-        mask = self._effective_mask(frame)
+        mask, written = self._effective_mask(frame), self.group.written
         shaped = [np.asarray(i) for i in place.indices]
         shape = np.broadcast_shapes(values.shape, *(i.shape for i in shaped))
         if mask is None:
             array[tuple(np.broadcast_to(i, shape) for i in shaped)] = values
+            written.mark(place.buffer, place.indices)
             return
         shape = np.broadcast_shapes(shape, mask.shape)
         on = np.broadcast_to(mask, shape)
         where = tuple(np.broadcast_to(i, shape)[on] for i in shaped)
         array[where] = np.broadcast_to(values, shape)[on]
+        written.mark(place.buffer, where)
+
+    def use_global_atomic(self, buffer: Buffer, where: tuple[Array, ...], frame: Frame) -> None:
+        """Check that atomically updated elements have a value."""
+        missing = self._missing(Place(buffer, where))
+        if missing is not None:
+            self._report_missing(Place(buffer, where), missing, frame)
+
+    def _missing(self, place: Place) -> Array | None:
+        group = self.group
+        if not group.findings.wants(f.UNINITIALISED):
+            return None
+        return group.written.missing(place.buffer, place.indices)
+
+    def _report_missing(self, place: Place, bad: Array, frame: Frame) -> None:
+        mask = self._effective_mask(frame)
+        shape = np.broadcast_shapes(np.shape(bad), frame.shape)
+        bad = np.broadcast_to(bad if mask is None else bad & mask, shape)
+        if not bad.any():
+            return
+        first = np.unravel_index(int(bad.argmax()), shape)
+        index = tuple(int(np.broadcast_to(np.asarray(i), shape)[first]) for i in place.indices)
+        text = f"{place.buffer.root.name}[{', '.join(map(str, index))}] is read before it is "
+        text += "written: the tensor begins without values"
+        self.report(f.UNINITIALISED, text, frame, first[-2:], place.buffer, index)
 
     def _effective_mask(self, frame: Frame) -> Array | None:
         dead = self.group.dead[frame.rows]
@@ -118,6 +147,7 @@ class GlobalAccess(CheckedBase):
                 self._report_race(place.buffer, entries, bad, earlier, frame, ("write", what))
                 break
         array[where] = data
+        self.group.written.mark(place.buffer, where)
         marks.writes[where] = mine
         lost = _differ(array[where], data)
         if lost.any():

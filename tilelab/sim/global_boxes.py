@@ -41,6 +41,7 @@ def note(transfer: Transfer, stores: bool, data: Array | None = None) -> None:
     """Record the boxes of a transfer that takes effect now, and report races; `data` are the
     bytes that a store brings."""
     group, tensor_map = transfer.group, transfer.tensor_map
+    _note_values(transfer, stores)
     marks = group.order.marks(tensor_map.tensor) if group.findings.wants(f.RACE) else None
     if marks is None or (not stores and marks.reads is None):
         return
@@ -64,6 +65,28 @@ def note(transfer: Transfer, stores: bool, data: Array | None = None) -> None:
             writes[inside] = mine
         elif reads is not None:
             reads[inside] = with_read(reads[inside], mine)
+
+
+def _note_values(transfer: Transfer, stores: bool) -> None:
+    """Boxes that are stored have values from now on; those that are loaded should have."""
+    group, tensor = transfer.group, transfer.tensor_map.tensor
+    flags = group.written.flags(tensor)
+    if flags is None:
+        return
+    view, box = box_view(flags, transfer.tensor_map), tuple(reversed(transfer.tensor_map.box))
+    for row, start in zip(transfer.rows, transfer.coords[:, ::-1].tolist(), strict=True):
+        inside, _ = overlap(start, box, view.shape)
+        if group.dead[row]:
+            continue
+        if stores:
+            view[inside] = True
+        elif not view[inside].all() and group.findings.wants(f.UNINITIALISED):
+            text = f"a TMA load reads elements of {tensor.root.name} before they are written: "
+            group.report(
+                f.UNINITIALISED, text + "the tensor begins without values", transfer.loc,
+                row=int(row), thread=transfer.warp * 32, buffer=tensor,
+            )  # fmt: skip
+            return
 
 
 def _check(

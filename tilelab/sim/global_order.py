@@ -43,7 +43,7 @@ class GlobalOrder:
         nodes = list(walk(kernel.body))
         viewed = {v.storage for v in kernel.views}
         self._written = {b for n in nodes for b in _writes(n)} - viewed
-        self._read = {b for n in nodes for b in _reads(n)}
+        self._read = {b for n in nodes for b in reads_of(n)}
         if blocks > _MOST_BLOCKS:
             self._written.clear()
         self.between_blocks = not any(_orders_blocks(n) for n in nodes)
@@ -160,7 +160,7 @@ _WRITERS: dict[type[Node], Callable[[Any], list[Buffer]]] = {
 }  # fmt: skip
 
 
-def _reads(n: Node) -> list[Buffer]:
+def reads_of(n: Node) -> list[Buffer]:
     """Tensors that a node may read (or write)."""
     if isinstance(n, Load | Ref):
         return [n.buffer]

@@ -17,6 +17,7 @@ from tilelab.sim.counters import KernelCounters
 from tilelab.sim.findings import Finding, Findings
 from tilelab.sim.frame import Array, Frame
 from tilelab.sim.global_order import GlobalOrder
+from tilelab.sim.global_written import GlobalWritten
 from tilelab.sim.registers import Registers
 from tilelab.sim.shadow import Access, Clocks, Shadow
 from tilelab.sim.shared import SharedMemory
@@ -39,11 +40,12 @@ class BlockGroup:
         findings: Findings,
         counters: KernelCounters,
         order: GlobalOrder,
+        written: GlobalWritten,
         timeline: Timeline | None = None,
     ) -> None:
         self.kernel, self.grid, self.numbers = kernel, grid, numbers
         self.arrays, self.findings, self.counters = arrays, findings, counters
-        self.order, self.timeline = order, timeline
+        self.order, self.written, self.timeline = order, written, timeline
         self.size = len(numbers)
         warps = -(-kernel.num_threads // WARP)
         self.clocks = Clocks(warps)
@@ -72,6 +74,13 @@ class BlockGroup:
             out.append(number % extent)
             number //= extent
         return tuple(out)
+
+    def handed_over(self) -> bool:
+        """Whether a phase of an mbarrier has ended since this was last asked."""
+        ended = [b for b in self.mbarriers.values() if b.handed_over]
+        for barriers in ended:
+            barriers.handed_over = False
+        return bool(ended)
 
     def stop(self, rows: Array) -> None:
         """End blocks in which going on makes no sense."""

@@ -39,7 +39,9 @@ class AtomicLanes(CopyLanes):
         """The array that holds the elements, and their indices in it."""
         buffer, group = place.buffer, self.group
         if buffer.scope is Scope.GLOBAL:
-            return group.arrays[buffer], tuple(np.asarray(i) for i in place.indices)
+            where = tuple(np.asarray(i) for i in place.indices)
+            self.memory.use_global_atomic(buffer, where, frame)
+            return group.arrays[buffer], where
         address = np.asarray(self.memory.address(place))
         self.memory.use_atomic(buffer, address, frame)
         view = group.shared.view(buffer.dtype.numpy)

@@ -6,7 +6,7 @@ Hides when a copy takes effect: as late as its wait allows, so that a missing wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from tilelab.sim.group import BlockGroup
 from tilelab.sim.lane_barriers import BarrierLanes
 from tilelab.sim.lanes import at_lane
 from tilelab.sim.place import Place, spread
+from tilelab.sim.queues import Queue
 from tilelab.sim.shadow import ARRIVING, VALID
 from tilelab.sim.timeline import ASYNC_COPIES, TMA, TMA_STORES, Clock
 
@@ -33,25 +34,7 @@ class Copy:
     frame: Frame
     num_bytes: int
     loc: Any
-
-
-@dataclass
-class Queue:
-    """Work since the last commit, and committed groups, oldest first."""
-
-    open: list[Any] = field(default_factory=list[Any])
-    groups: list[list[Any]] = field(default_factory=list[list[Any]])
-
-    def commit(self) -> None:
-        """Close a group."""
-        self.groups.append(self.open)
-        self.open = []
-
-    def take(self, pending: int) -> list[Any]:
-        """Remove all groups but the newest `pending`, and return what was in them."""
-        count = max(len(self.groups) - pending, 0)
-        done, self.groups = self.groups[:count], self.groups[count:]
-        return [item for group in done for item in group]
+    finished: bool = False
 
 
 class CopyLanes(BarrierLanes):
@@ -60,6 +43,15 @@ class CopyLanes(BarrierLanes):
     def __init__(self, group: BlockGroup, clock: Clock, late: bool) -> None:
         super().__init__(group, clock, late)
         self.copies, self.stores = Queue(), Queue()
+
+    def inherit_copies(self, other: CopyLanes) -> None:
+        """Begin with the work that another strand has under way."""
+        self.copies, self.stores = other.copies.copy(), other.stores.copy()
+
+    def adopt_copies(self, other: CopyLanes) -> None:
+        """Take over the work that an ended strand has under way."""
+        self.copies.adopt(other.copies)
+        self.stores.adopt(other.stores)
 
     # ---- cp.async -----------------------------------------------------------------------------
 
@@ -116,6 +108,7 @@ class CopyLanes(BarrierLanes):
         return iter(())
 
     def _finish_copy(self, copy: Copy) -> None:
+        copy.finished = True
         group, size = self.group, copy.buffer.dtype.bytes
         access = group.accessed(copy.address, copy.num_bytes, copy.frame)
         group.shadow.set_state(access, VALID, group.shared.owner(copy.buffer))

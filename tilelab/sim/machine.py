@@ -104,8 +104,22 @@ class LaneMachine(AtomicLanes):
         """A failed assertion ends its blocks."""
         speech.require(self.group, self.frame, self.memory.loc, ok, text)
 
+    def inherit(self, other: LaneMachine) -> None:
+        """Begin with the work that another strand has under way."""
+        self.inherit_copies(other)
+        self.tensor_core.queue = other.tensor_core.queue.copy()
+        self.memory.in_flight = list(other.memory.in_flight)
+        self.memory.touched = set(other.memory.touched)
+
+    def adopt(self, other: LaneMachine) -> None:
+        """Take over the work that an ended strand has under way."""
+        self.adopt_copies(other)
+        self.tensor_core.queue.adopt(other.tensor_core.queue)
+        self.memory.in_flight = self.tensor_core.unfinished()
+        self.memory.touched |= other.memory.touched
+
     def finish(self) -> None:
-        """The strand ends: what is under way still happens."""
+        """The kernel ends: what is under way still happens."""
         self.finish_stores()
         self.tensor_core.commit()
         self.tensor_core.wait(0)

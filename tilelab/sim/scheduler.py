@@ -38,7 +38,7 @@ class Scheduler:
                 self._arrive(self._wanted())
             elif ready:
                 self._step(ready)
-            else:
+            elif not self._part():
                 self._deadlock()
         self._leftovers()
 
@@ -65,11 +65,24 @@ class Scheduler:
         self.live.remove(strand)
         if not strand.done:
             self.live.append(strand)
-        self.live.extend(strand.children)
-        strand.children.clear()
+        self._begin(strand)
         if strand.done and strand is self.root:
+            strand.machine.finish()
             frame = strand.frame
             self.group.barriers.leave(frame.rows, len(frame.lanes))
+
+    def _begin(self, strand: Strand) -> None:
+        self.live.extend(strand.children)
+        strand.children.clear()
+
+    def _part(self) -> bool:
+        """Let threads go on that wait for others at the end of a branch; whether any could. Not
+        where these stand at a barrier of the block: it is in the wrong place then."""
+        for strand in self.live:
+            if not _at_block_barrier(strand) and strand.part():
+                self._begin(strand)
+                return True
+        return False
 
     def _arrives_early(self) -> bool:
         return self.schedule == "random" and self.random.random() < _ARRIVES_EARLY
@@ -132,3 +145,11 @@ class Scheduler:
         if waiting and all(isinstance(s.wait, BarrierWait) for s in waiting):
             return f.BARRIER_DIVERGENCE
         return f.DEADLOCK
+
+
+def _at_block_barrier(strand: Strand) -> bool:
+    """Whether a strand, or one that it has forked, waits for all threads of the block."""
+    wait = strand.wait
+    if isinstance(wait, JoinWait):
+        return any(_at_block_barrier(s) for s in wait.strands if not s.done)
+    return isinstance(wait, BarrierWait) and wait.number == 0

@@ -16,40 +16,43 @@ from tilelab.errors import Loc
 
 Array = np.ndarray[Any, Any]
 UNWRITTEN, VALID, ARRIVING = 0, 1, 2
-WARPGROUP = 4
 
 
 class Clocks:
     """One vector clock per actor: `now[w, u]` is how much of actor u's past actor w has seen.
 
-    Actors are the warps, and after them one tensor core for each warpgroup: wgmma reads shared
-    memory beside its warps, and whoever waits for it knows that it has read.
+    Actors are the warps, and after them a tensor core for each warp: the part of a wgmma that a
+    warp has asked for reads shared memory beside it, and begins after what that warp knows.
     """
 
     def __init__(self, warps: int) -> None:
         self.warps = warps
-        self.actors = warps + -(-warps // WARPGROUP)
+        self.actors = 2 * warps
         self.now = np.zeros((self.actors, self.actors), np.int32)
         np.fill_diagonal(self.now, 1)
         self.fenced = np.zeros(self.actors, np.int32)  # how much of its past is proxy-fenced
         self.init_fenced = np.zeros(self.actors, np.int32)  # the same for barrier initialisation
 
-    def tensor_core(self, warp: int) -> int:
-        """The actor that runs the wgmmas of a warp's warpgroup."""
-        return self.warps + warp // WARPGROUP
+    def tensor_cores(self, warps: Array) -> Array:
+        """The actors that run the wgmmas of some warps."""
+        return self.warps + warps
 
     def name(self, actor: int) -> str:
         """An actor for a message."""
         return f"warp {actor}" if actor < self.warps else "a wgmma"
 
-    def begin(self, warps: Array, core: int) -> None:
-        """A wgmma is issued: it comes after what its warps know and did."""
-        self.now[core] = np.maximum(self.now[core], self.publish(warps))
+    def begin(self, warps: Array) -> None:
+        """A wgmma is issued: each warp's part comes after what that warp knows and did."""
+        cores = self.tensor_cores(warps)
+        self.now[cores] = np.maximum(self.now[cores], self.now[warps])
+        self.now[warps, warps] += 1
 
-    def end(self, warps: Array, core: int) -> None:
-        """The warps have waited for their wgmma: they know its reads, nothing more."""
-        self.now[warps, core] = self.now[core, core]
-        self.now[core, core] += 1
+    def end(self, warps: Array) -> None:
+        """The warps have waited for their wgmma: they know its reads, nothing more. Its four
+        parts end together, so that one warp's wait is enough to give a tile back."""
+        cores = self.tensor_cores(warps)
+        self.now[np.ix_(warps, cores)] = self.now[cores, cores]
+        self.now[cores, cores] += 1
 
     def publish(self, warps: Array) -> Array:
         """What the warps have seen and done, joined; their later accesses are newer."""
@@ -215,6 +218,18 @@ class Shadow:
         if not bad.any():
             return None
         return self._clash(access, bad, who, self.write_loc[key], "written")
+
+    def read_together(
+        self, access: Access, actors: Array, clocks: Clocks, loc: Loc | None, inserted: bool
+    ) -> Clash | None:
+        """Record that each of the actors reads all cells; the first write that one of them is
+        not ordered after."""
+        key = self._key(access)
+        who = self.write_warp[key]
+        bad = self.write_clock[key] > clocks.now[actors].min(axis=0)[who]
+        self.read_clock[key[0], actors[:, None], access.cells] = clocks.now[actors, actors][:, None]
+        self.read_loc[key] = self.number(loc, inserted)
+        return self._clash(access, bad, who, self.write_loc[key], "written") if bad.any() else None
 
     def write(
         self,

@@ -17,6 +17,7 @@ from tilelab.sim.evaluate import evaluate, scalar
 from tilelab.sim.findings import ALL_CHECKS, Findings
 from tilelab.sim.frame import Array, Env, Frame
 from tilelab.sim.global_order import GlobalOrder
+from tilelab.sim.global_written import GlobalWritten
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.model import kernel_seconds, launch_facts, target_of
 from tilelab.sim.report import SimReport
@@ -50,6 +51,7 @@ def simulate(
     registers: Mapping[str, int] | None = None,
     timeline_block: int = 0,
     progress: Progress | None = None,
+    unset: Iterable[str] = (),
 ) -> SimReport:
     """Run all kernels of `program`; `arrays` (tensor parameters by name) change in place.
 
@@ -57,24 +59,23 @@ def simulate(
     the arrays' shapes. `checks`: True for all, False for none, or names out of ALL_CHECKS.
     A while loop of many iterations that runs longer than `loop_seconds` is taken to have no end.
     `registers`: a thread's, by kernel, for the occupancy. `timeline_block`: the block (linear, x
-    fastest) whose modelled timeline is kept. `progress(done, total)` counts blocks.
+    fastest) whose modelled timeline is kept. `progress(done, total)` counts blocks. `unset`
+    names tensors that begin without values, as outputs do that the call allocates.
     Raises TileErrors for arguments that do not fit and for programs that cannot be simulated;
     problems of the program itself are findings.
     """
     started = time.perf_counter()
     findings = Findings(_checks(checks))
-    if schedule not in SCHEDULES:
-        raise TileValueError(
-            f"there is no schedule {schedule!r}", code="TL2108", hint="use " + ", ".join(SCHEDULES)
-        )
+    _check_schedule(schedule)
     env = _environment(program, arrays, scalars or {})
     memory = _bind(program, arrays, env)
+    written = GlobalWritten(program, memory, _without_values(program, unset))
     code = Code(RUNNERS, DRIVERS, loop_seconds)
     how = _How(schedule, seed, max_memory, timeline_block)
     launches: list[_Launch] = []
     with np.errstate(all="ignore"):
         for kernel in program.kernels:
-            launches.append(_Launch(kernel, env, memory, findings, code, how))
+            launches.append(_Launch(kernel, env, memory, findings, code, how, written))
             launches[-1].note_launch((registers or {}).get(kernel.name))
             launches[-1].run(progress)
     return _report(program.name, launches, findings, time.perf_counter() - started, timeline_block)
@@ -109,6 +110,19 @@ def _checks(checks: bool | Iterable[str]) -> frozenset[str]:
             code="TL2109", hint="use " + ", ".join(sorted(ALL_CHECKS)),
         )  # fmt: skip
     return chosen
+
+
+def _check_schedule(schedule: str) -> None:
+    if schedule not in SCHEDULES:
+        raise TileValueError(
+            f"there is no schedule {schedule!r}", code="TL2108", hint="use " + ", ".join(SCHEDULES)
+        )
+
+
+def _without_values(program: Program, unset: Iterable[str]) -> list[Buffer]:
+    """Tensors that hold nothing when the program begins: workspaces, and those named."""
+    named = {p.name: p.buffer for p in program.params if isinstance(p, TensorParam)}
+    return [*program.workspaces, *(named[name] for name in unset)]
 
 
 class _NoMemory:
@@ -203,7 +217,9 @@ class _Launch:
         findings: Findings,
         code: Code,
         how: _How,
+        written: GlobalWritten,
     ) -> None:
+        self.written = written
         self.kernel, self.env, self.memory = kernel, env, dict(memory)
         for view in kernel.views:
             flat = memory[view.storage].reshape(-1).view(view.dtype.numpy)
@@ -249,6 +265,7 @@ class _Launch:
         timeline = self._timeline(numbers)
         group = BlockGroup(
             kernel, self.grid, numbers, self.memory, self.findings, self.counters, self.order,
+            self.written,
             timeline,
         )  # fmt: skip
         group.speech = self.speech

@@ -60,12 +60,14 @@ def _run_if(s: Strand, stmt: If, frame: Frame) -> None:
         s.run(side, part)
 
 
-def sides(s: Strand, stmt: If, frame: Frame) -> list[tuple[Seq, Frame]]:
-    """The sides of a branch that some lanes take, each with its frame."""
+def sides(s: Strand, stmt: If, frame: Frame, missing: Seq | None = None) -> list[tuple[Seq, Frame]]:
+    """The sides of a branch that some lanes take, each with its frame; `missing` stands for an
+    else that is not there."""
     cond = s.kept(stmt.cond, frame)
     tests = [(stmt.then, cond)]
-    if stmt.orelse is not None:
-        tests.append((stmt.orelse, ~cond if varies(cond) else not cond))
+    orelse = missing if stmt.orelse is None else stmt.orelse
+    if orelse is not None:
+        tests.append((orelse, ~cond if varies(cond) else not cond))
     out: list[tuple[Seq, Frame]] = []
     for body, test in tests:
         if varies(test):

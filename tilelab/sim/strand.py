@@ -22,6 +22,38 @@ from tilelab.sim.wgmma import Descriptor
 from tilelab.thread import Ref, SharedDescriptor, TensorMap
 
 
+class Parting:
+    """A branch whose threads may have to go on apart; `tail` is what follows it.
+
+    parts: the frames of the sides that run, beside each other as `strands` or (none) in place;
+    idle: the threads that take no side; ahead: the strands of those that went on.
+    """
+
+    def __init__(self, tail: Seq) -> None:
+        self.tail = tail
+        self.open = False
+        self.parts: list[Frame] = []
+        self.idle: list[Frame] = []
+        self.strands: list[Strand] = []
+        self.ahead: list[Strand] = []
+        self._gone: list[Frame] = []
+
+    def begin(self, parts: list[Frame], idle: list[Frame]) -> None:
+        """The branch is entered."""
+        self.parts, self.idle, self.open = parts, idle, True
+
+    def leave(self) -> list[Frame]:
+        """The threads that have nothing left to do in the branch: they go on now."""
+        over = [p for p, s in zip(self.parts, self.strands, strict=False) if s.done]
+        free = [f for f in (*self.idle, *over) if not any(f is g for g in self._gone)]
+        self._gone.extend(free)
+        return free
+
+    def behind(self) -> list[Frame]:
+        """The threads that were still in the branch when others went on."""
+        return [f for f in self.parts if not any(f is g for g in self._gone)]
+
+
 class Strand:
     """One stream of statements over a frame. `done` when it has ended."""
 
@@ -41,6 +73,7 @@ class Strand:
         self.done = False
         self.wait: Any = None
         self.children: list[Strand] = []  # begun by the last step, taken by the scheduler
+        self.partings: list[Parting] = []  # branches that it is in, outermost first
         self.steps = self._run_all(body)
 
     def _run_all(self, body: Seq) -> Iterator[Any]:
@@ -54,26 +87,55 @@ class Strand:
     def advance(self) -> None:
         """Run until the next wait or the end."""
         self.wait = next(self.steps, None)
-        if self.done:
-            self.machine.finish()
+
+    def fork(self, role: str, frame: Frame, body: Seq) -> Strand:
+        """A strand for a part of this one's threads, begun with the next step."""
+        clock = self.clock.fork(role)
+        strand = Strand(self.group, self.code, clock, frame, body, self.late)
+        strand.machine.inherit(self.machine)
+        self.children.append(strand)
+        return strand
+
+    def join(self, strands: list[Strand]) -> None:
+        """What ended strands have left under way is this one's now."""
+        for strand in strands:
+            self.machine.adopt(strand.machine)
+        self.clock.join(strand.clock for strand in strands)
+
+    def part(self) -> bool:
+        """Let threads that have nothing to do in the innermost branch go on with what follows
+        it; whether there were any."""
+        for parting in reversed(self.partings):
+            free = self.unmasked(parting.leave(), parting.tail)
+            if free:
+                parting.ahead += [self.fork(self.role, f, parting.tail) for f in free]
+                return True
+        return False
+
+    def unmasked(self, frames: list[Frame], body: Seq) -> list[Frame]:
+        """Frames that can run a body: without masks where whole warps act together in it."""
+        if not self.code.collective(body):
+            return frames
+        return [part for f in frames for part in f.rectangles(self.group.size)]
 
     def drive(self, stmt: Stmt, frame: Frame) -> Iterator[Any]:
         """Run a statement that may wait."""
         if not self.code.waits(stmt):
             self.run(stmt, frame)
             return
-        self._enter(stmt, frame)
+        self.enter(stmt, frame)
         yield from self.code.drivers[type(stmt)](self, stmt, frame)
 
     def run(self, stmt: Stmt, frame: Frame) -> None:
         """Run a statement in which nothing waits."""
-        self._enter(stmt, frame)
+        self.enter(stmt, frame)
         self.code.runners[type(stmt)](self, stmt, frame)
-        if self.group.timeline is not None:
-            self._spend(stmt, frame)
+        self.spend(stmt, frame)
 
-    def _spend(self, stmt: Stmt, frame: Frame) -> None:
+    def spend(self, stmt: Stmt, frame: Frame) -> None:
         """Take a statement's time on the modelled timeline."""
+        if self.group.timeline is None:
+            return
         work = self.code.works.of(stmt)
         if work.kind:
             loc = self.machine.memory.loc
@@ -82,7 +144,7 @@ class Strand:
                 degree = self.group.counters.line(loc).bank_conflict_degree
             self.clock.spend(work, frame, loc, degree)
 
-    def _enter(self, stmt: Stmt, frame: Frame) -> None:
+    def enter(self, stmt: Stmt, frame: Frame) -> None:
         """Leave stopped blocks behind, and note where we are."""
         group = self.group
         if frame.epoch != group.epoch:

@@ -57,6 +57,7 @@ class Transfer:
     loc: Loc | None
     bar: tuple[MBarriers, Array] | None = None  # loads only
     done: float = 0.0  # on the timeline, loads only
+    finished: bool = False
 
     @property
     def num_bytes(self) -> int:
@@ -101,6 +102,7 @@ class Transfer:
 
     def finish_store(self) -> None:
         """Shared memory is read and global memory written."""
+        self.finished = True
         group = self.group
         access = self.access()
         if group.findings.wants(f.RACE):

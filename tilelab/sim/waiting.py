@@ -1,4 +1,8 @@
-"""How statements that may wait run: as generators that yield waits, with strands that fork."""
+"""How statements that may wait run: as generators that yield waits, with strands that fork.
+
+Hides that threads which have nothing to do in a branch may have to go on before the branch ends:
+they wait for its end, as the threads of a warp do, until nobody else can go on (`Parting`).
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,29 @@ from tilelab.sim.code import Driver
 from tilelab.sim.frame import Frame
 from tilelab.sim.loops import going, iterations, together, while_true
 from tilelab.sim.statements import bind_result, sides
-from tilelab.sim.strand import Strand
-from tilelab.sim.waits import JoinWait
+from tilelab.sim.strand import Parting, Strand
+from tilelab.sim.waits import HandOver, JoinWait
 from tilelab.thread import Invoke, WarpRoles
+
+_NOTHING = Seq(())
 
 
 def _drive_seq(s: Strand, stmt: Seq, frame: Frame) -> Iterator[Any]:
-    for part, inner in going(s, stmt, frame):
+    parts = list(stmt.body)
+    for number, (part, inner) in enumerate(going(s, stmt, frame)):
+        if type(part) not in _BRANCHES or number + 1 >= len(parts) or part is not parts[number]:
+            yield from s.drive(part, inner)
+            continue
+        parting = Parting(s.code.tail(stmt, number + 1))
+        s.partings.append(parting)
         yield from s.drive(part, inner)
+        s.partings.remove(parting)
+        if parting.ahead:
+            behind = s.unmasked(parting.behind(), parting.tail)
+            yield from _fork(s, [(s.role, parting.tail, f) for f in behind], stmt)
+            yield JoinWait(parting.ahead, stmt.loc)
+            s.join(parting.ahead)
+            return
 
 
 def _drive_invoke(s: Strand, stmt: Invoke, frame: Frame) -> Iterator[Any]:
@@ -26,6 +45,10 @@ def _drive_invoke(s: Strand, stmt: Invoke, frame: Frame) -> Iterator[Any]:
     steps = stmt.intrinsic.meaning(s.machine, *operands) or ()
     value = yield from cast("Generator[Any, Any, Any]", steps)
     bind_result(stmt, value, frame)
+    if not stmt.intrinsic.waits:
+        s.spend(stmt, frame)
+    if s.group.handed_over():
+        yield HandOver(frame.rows, stmt.loc)
 
 
 def _drive_for(s: Strand, stmt: For, frame: Frame) -> Iterator[Any]:
@@ -38,40 +61,52 @@ def _drive_while(s: Strand, stmt: While, frame: Frame) -> Iterator[Any]:
 
 def _drive_loop(s: Strand, body: Seq, frames: Iterator[Frame]) -> Iterator[Any]:
     for inner in frames:
-        parts = together(s, body, inner)
-        if len(parts) == 1:
-            yield from s.drive(body, parts[0])
-        else:
-            yield from _fork(s, [(s.role, body, part) for part in parts], body)
+        yield from _fork(s, [(s.role, body, part) for part in together(s, body, inner)], body)
 
 
 def _drive_if(s: Strand, stmt: If, frame: Frame) -> Iterator[Any]:
-    taken = sides(s, stmt, frame)
-    if len(taken) == 1:
-        yield from s.drive(*taken[0])
-    elif taken:
-        yield from _fork(s, [(s.role, body, part) for body, part in taken], stmt)
+    taken = sides(s, stmt, frame, _NOTHING)
+    parts = [(s.role, body, part) for body, part in taken if body is not _NOTHING]
+    yield from _branch(s, parts, [part for body, part in taken if body is _NOTHING], stmt)
 
 
 def _drive_roles(s: Strand, stmt: WarpRoles, frame: Frame) -> Iterator[Any]:
     parts: list[tuple[str, Seq, Frame]] = []
+    free = frame.lanes >= 0
     for role in stmt.roles:
         chosen = (frame.lanes >= role.first) & (frame.lanes < role.first + role.count)
+        free &= ~chosen
         if chosen.any():
             parts.append((role.name, role.body, frame.narrowed(None, chosen, s.group.size)))
-    yield from _fork(s, parts, stmt)
+    idle = [frame.narrowed(None, free, s.group.size)] if free.any() else []
+    yield from _branch(s, parts, idle, stmt)
 
 
-def _fork(s: Strand, parts: list[tuple[str, Seq, Frame]], stmt: Stmt) -> Iterator[Any]:
-    """Run parts beside each other and wait for all of them."""
-    strands = [
-        Strand(s.group, s.code, s.clock.fork(role), part, body, s.late)
-        for role, body, part in parts
-    ]
-    s.children.extend(strands)
-    yield JoinWait(strands, stmt.loc)
-    s.clock.join(strand.clock for strand in strands)
+def _branch(
+    s: Strand, parts: list[tuple[str, Seq, Frame]], idle: list[Frame], stmt: Stmt
+) -> Iterator[Any]:
+    """Run the sides of a branch; `idle` are the threads that take none."""
+    parting = s.partings[-1] if s.partings and not s.partings[-1].open else None
+    if parting is not None:
+        parting.begin([part for _, _, part in parts], idle)
+    yield from _fork(s, parts, stmt, parting)
 
+
+def _fork(
+    s: Strand, parts: list[tuple[str, Seq, Frame]], stmt: Stmt, parting: Parting | None = None
+) -> Iterator[Any]:
+    """Run parts beside each other and wait for all of them; a single one as it stands."""
+    if len(parts) == 1 and parts[0][0] == s.role:
+        yield from s.drive(parts[0][1], parts[0][2])
+    elif parts:
+        strands = [s.fork(role, part, body) for role, body, part in parts]
+        if parting is not None:
+            parting.strands = strands
+        yield JoinWait(strands, stmt.loc)
+        s.join(strands)
+
+
+_BRANCHES = frozenset({If, WarpRoles})
 
 DRIVERS: dict[type[Node], Driver] = {
     Seq: _drive_seq, Invoke: _drive_invoke, For: _drive_for, While: _drive_while, If: _drive_if,

@@ -72,6 +72,20 @@ class BarrierWait:
 
 
 @dataclass
+class HandOver:
+    """No wait: a phase has ended, and those who waited for it get their turn."""
+
+    rows: Array
+    loc: Loc | None
+
+    def blocked(self, group: BlockGroup) -> Array:
+        return self.rows[:0]
+
+    def missing(self, group: BlockGroup, row: int) -> str:
+        return "can go on"
+
+
+@dataclass
 class JoinWait:
     """The sides of a branch have ended."""
 

@@ -18,6 +18,7 @@ from tilelab.ir import Buffer
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import WARP, BlockGroup
+from tilelab.sim.queues import Queue
 from tilelab.sim.shadow import ARRIVING, Access
 from tilelab.sim.tma import swizzled
 from tilelab.thread.intrinsics.tensor_core import accumulated, multiplicand
@@ -73,6 +74,7 @@ class Product:
     frame: Frame
     loc: Loc | None
     chunks: tuple[Array | None, Array] = (None, np.zeros(0))
+    finished: bool = False
 
     def chains_with(self, other: Product) -> bool:
         """Whether `other` adds to the same accumulators right after this one."""
@@ -90,8 +92,7 @@ class TensorCore:
 
     def __init__(self, group: BlockGroup) -> None:
         self.group = group
-        self.open: list[Product] = []
-        self.groups: list[list[Product]] = []
+        self.queue = Queue()
 
     def issue(self, product: Product) -> None:
         """Queue a product; its operands are in use until it is done."""
@@ -106,24 +107,20 @@ class TensorCore:
         if isinstance(a, tuple):
             self._begin(a[0].buffer, chunks_a, product)
         self._begin(b[0].buffer, chunks_b, product)
-        self.open.append(product)
-        self.group.clocks.begin(*_actors(product, self.group))
+        self.queue.open.append(product)
+        self.group.clocks.begin(_warps(product))
 
     def commit(self) -> None:
         """Close a group."""
-        self.groups.append(self.open)
-        self.open = []
+        self.queue.commit()
 
     def wait(self, pending: int) -> None:
         """Finish all groups but the newest `pending`."""
-        count = max(len(self.groups) - pending, 0)
-        done, self.groups = self.groups[:count], self.groups[count:]
-        for products in done:
-            self._run(products)
+        self._run(self.queue.take(pending))
 
     def unfinished(self) -> list[tuple[Buffer, int, int]]:
         """Accumulator registers in use: (buffer, first, stop)."""
-        queued = [*self.open, *(p for g in self.groups for p in g)]
+        queued = [p for g in (self.queue.open, *self.queue.groups) for p in g if not p.finished]
         return list({(p.d[0], p.d[1], p.d[1] + p.n // 2): None for p in queued})
 
     def _operand(
@@ -159,9 +156,8 @@ class TensorCore:
         return None
 
     def _access(self, chunks: Array, product: Product) -> Access:
-        frame, core = product.frame, _actors(product, self.group)[1]
-        rows = None if frame.all_rows else frame.rows
-        return self.group.chunk_access(chunks, np.array([core]), rows)
+        rows = None if product.frame.all_rows else product.frame.rows
+        return self.group.chunk_access(chunks, _warps(product)[:1], rows)
 
     def _begin(self, buffer: Buffer, chunks: Array | None, product: Product) -> None:
         if chunks is None:
@@ -212,7 +208,9 @@ class TensorCore:
         shadow.hold(access, -1)
         if not self.group.findings.wants(f.RACE):
             return
-        clash = shadow.read(access, self.group.clocks, product.loc, inserted=True)
+        clocks = self.group.clocks
+        cores = clocks.tensor_cores(_warps(product))
+        clash = shadow.read_together(access, cores, clocks, product.loc, inserted=True)
         if clash is not None:
             writer = self.group.clocks.name(clash.other)
             text = f"wgmma reads what {writer} writes, with no order between them"
@@ -232,9 +230,10 @@ class TensorCore:
         """D (+)= A * B with the operands of a chain side by side along k."""
         first = chain[0]
         for product in chain:
+            product.finished = True
             for chunks in product.chunks:
                 self._end(chunks, product)
-        self.group.clocks.end(*_actors(first, self.group))
+        self.group.clocks.end(_warps(first))
         if isinstance(first.a, tuple):
             a = self._gather(chain, 0, first.trans[0])
         else:
@@ -292,10 +291,10 @@ def _check_written(group: BlockGroup, product: Product, numbers: Array) -> None:
     )  # fmt: skip
 
 
-def _actors(product: Product, group: BlockGroup) -> tuple[Array, int]:
-    """The warps of a product's warpgroup and their tensor core."""
+def _warps(product: Product) -> Array:
+    """The warps of a product's warpgroup."""
     first = int(product.frame.lanes[0]) // WARP
-    return np.arange(first, first + 4), group.clocks.tensor_core(first)
+    return np.arange(first, first + 4)
 
 
 def _register_operand(values: Array) -> Array:

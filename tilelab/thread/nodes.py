@@ -94,12 +94,17 @@ class VectorCopy(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class Role(Node):
-    """One warp role: threads `first` to `first + count - 1` of the block run `body`."""
+    """One warp role: threads `first` to `first + count - 1` of the block run `body`.
+
+    own_barriers: whether a T.sync_threads that the program wrote inside joins these threads alone
+    (T.ws says so; a branch on the thread index does not).
+    """
 
     name: str
     first: int
     count: int
     body: Seq
+    own_barriers: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,43 @@
+"""Every program of the matrix: its bug is found with the right line, and without it nothing is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sim.detection import barriers, bounds, races, uninitialised, waits
+from tests.sim.detection.matrix import Entry
+
+CLASSES = {
+    "out-of-bounds read": bounds.READS,
+    "out-of-bounds write": bounds.WRITES,
+    "uninitialised read": uninitialised.READS,
+    "shared race": races.SHARED,
+    "global race": races.GLOBAL,
+    "missing async wait": waits.ASYNC,
+    "barrier divergence or deadlock": barriers.STUCK,
+    "slot reused too early": waits.SLOTS,
+}
+ENTRIES = [e for entries in CLASSES.values() for e in entries]
+every = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+
+
+def test_each_class_has_enough_programs() -> None:
+    assert all(len(entries) >= 6 for entries in CLASSES.values())
+    assert all(entry.lines() for entry in ENTRIES)
+
+
+@every
+def test_the_bug_is_found_at_its_line(entry: Entry) -> None:
+    report = entry.simulate(ok=False)
+    found = [(f.code, f.loc.line) for f in report.findings if f.loc is not None]
+    assert any(c in entry.codes and n in entry.lines() for c, n in found), str(report)
+    first = report.findings[0]
+    assert first.hint and first.block is not None
+    assert first.warp is not None or first.code in ("TL2004", "TL2005", "TL2008")
+
+
+@every
+def test_the_right_twin_has_no_finding(entry: Entry) -> None:
+    for schedule, seed in (("late", 0), ("eager", 0), ("random", 1), ("random", 2)):
+        report = entry.simulate(ok=True, schedule=schedule, seed=seed)
+        assert report.ok, f"{schedule} {seed}: {report}"
