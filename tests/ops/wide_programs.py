@@ -206,6 +206,32 @@ def shifted(device: str, M: int = 8, N: int = 256) -> Case:
     return main, (x,), x + left + 3 * x.flip(1) + x[:, :1] + odd
 
 
+def some_rows(device: str, M: int = 16, N: int = 256) -> Case:
+    """Rows chosen by a fragment and by a tensor: a branch that is the same along a row."""
+
+    @T.prim_func
+    def main(
+        X: T.Tensor((M, N), "float16"), K: T.Tensor((M,), "int32"), Y: T.Tensor((M, N), "float32")
+    ):
+        with T.Kernel(1, threads=64) as _:
+            k = T.alloc_fragment((M,), "int32")
+            T.copy(K, k)
+            for i, j in T.Parallel(M, N):
+                Y[i, j] = 7.0
+            for i, j in T.Parallel(M, N):
+                if k[i] > 0:
+                    Y[i, j] = X[i, j] * 2.0
+            for i, j in T.Parallel(M, N):
+                if K[i] < 0 and i < M - 2:
+                    Y[i, j] += X[M - 1 - i, j]
+
+    x = torch.randn(M, N, device=device).half()
+    k = torch.arange(M, device=device, dtype=torch.int32) % 3 - 1
+    want = torch.where((k > 0)[:, None], x.float() * 2, 7.0)
+    below = (k < 0) & (torch.arange(M, device=device) < M - 2)
+    return main, (x, k), want + x.float().flip(0) * below[:, None]
+
+
 def many_columns(device: str, M: int = 2, N: int = 4096) -> Case:
     """More elements a thread than one batch of loads."""
 
@@ -241,7 +267,8 @@ CASES: dict[str, Callable[[str], Case]] = {
     "rotary_halves": lambda device: rotary(device, pairs=False),
     "rotary_pairs": lambda device: rotary(device, pairs=True),
     "gather": gather, "quantise": quantise, "dequantise": dequantise,
-    "in_place_rows": in_place_rows, "shifted": shifted, "many_columns": many_columns,
+    "in_place_rows": in_place_rows, "shifted": shifted, "some_rows": some_rows,
+    "many_columns": many_columns,
     "odd_rows": odd_rows,
     "small_integers_half": lambda device: small_integers(device, "float16"),
     "small_integers_bfloat16": lambda device: small_integers(device, "bfloat16"),
@@ -251,7 +278,8 @@ CASES: dict[str, Callable[[str], Case]] = {
 WIDE = {
     "rmsnorm": (1, 1), "softmax": (2, 2), "bias_gelu": (4, 2), "rotary_halves": (4, 2),
     "rotary_pairs": (2, 2), "gather": (4, 4), "quantise": (1, 1), "dequantise": (0, 2),
-    "in_place_rows": (1, 1), "shifted": (1, 1), "many_columns": (1, 1), "odd_rows": (0, 0),
+    "in_place_rows": (1, 1), "shifted": (1, 1), "some_rows": (2, 3), "many_columns": (1, 1),
+    "odd_rows": (0, 0),
     "small_integers_half": (0, 3), "small_integers_bfloat16": (0, 3),
     "small_integers_float": (0, 6),
 }  # fmt: skip

@@ -34,6 +34,7 @@ from tilelab.passes.infer_layouts import SPREAD
 from tilelab.passes.lower_loops import Elements, bind
 from tilelab.passes.wide_access import (
     Run,
+    conditioned,
     find_run,
     let_values,
     memory_accesses,
@@ -52,8 +53,11 @@ def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
     """`for i, j in T.Parallel(...)`: each thread runs the points of its registers, with vector
     accesses where the loop's accesses allow them."""
     spread: Fragment = next(v for k, v in node.attrs if k == SPREAD)  # type: ignore[assignment]
-    wide = _plan(node, spread, ctx)
-    return lower_loops.lower_parallel(node, ctx) if wide is None else _Emit(node, ctx, wide).loops()
+    inner, condition = conditioned(node)
+    wide = _plan(inner, spread, ctx)
+    if wide is None:
+        return lower_loops.lower_parallel(node, ctx)
+    return _Emit(inner, ctx, wide, condition).loops()
 
 
 @dataclass(frozen=True)
@@ -144,9 +148,11 @@ def _filled(stores: Sequence[Run]) -> Iterator[Run]:
 
 
 class _Emit:
-    """Writes the loops of one plan."""
+    """Writes the loops of one plan; `condition` holds for all points of a chunk or for none."""
 
-    def __init__(self, node: ParallelFor, ctx: LowerContext, wide: WideLoop) -> None:
+    def __init__(
+        self, node: ParallelFor, ctx: LowerContext, wide: WideLoop, condition: Expr | None
+    ) -> None:
         self.node, self.ctx, self.wide, self.loc = node, ctx, wide, node.loc
         self.locs = {id(n): s.loc for s in node.body.body for n in walk(s)}
         self.batch = wide.batch
@@ -157,6 +163,8 @@ class _Emit:
         if self.batches > 1:
             self.number = self.batch_var * self.batch + self.in_batch
         self.point = tuple(self._here(p) for p in wide.point)
+        self.branch = condition
+        self.condition = None if condition is None else self._at_start(condition)
         self.registers: dict[tuple[object, ...], Buffer] = {}
 
     def loops(self) -> list[Stmt]:
@@ -174,9 +182,19 @@ class _Emit:
     def _here(self, e: Expr) -> Expr:
         return substitute(e, {self.wide.number: self.number})
 
+    def _at_start(self, value: Expr) -> Expr:
+        """An expression of the loop's variables at the first point of a chunk."""
+        first = (substitute(p, {self.wide.e: 0}) for p in self.point)
+        placed = substitute(value, dict(zip(self.node.vars, first, strict=True)))
+        return self._scalar().value(placed)
+
+    def _scalar(self) -> Elements:
+        return Elements(self.ctx, self.wide.spread, self.number * self.wide.size, {})
+
     def _numbers_registers(self) -> bool:
         """Whether the chunk's number says which registers of a fragment are meant."""
-        accesses = (n for n in walk(self.node.body) if isinstance(n, Load | Store))
+        parts = [self.node.body] if self.branch is None else [self.node.body, self.branch]
+        accesses = (n for p in parts for n in walk(p) if isinstance(n, Load | Store))
         return any(n.buffer.scope is Scope.FRAGMENT for n in accesses)
 
     def _over(self, body: list[Stmt]) -> Stmt:
@@ -187,7 +205,7 @@ class _Emit:
             if cover != extent:
                 first = substitute(p, {self.wide.e: 0})
                 inside = both(inside, binary("<", first, extent))
-        done = guarded(inside, body, self.loc)
+        done = guarded(both(inside, self.condition), body, self.loc)
         return loop(self.in_batch, self.batch, self._kind(), [done], self.loc)
 
     def _kind(self) -> LoopKind:
@@ -214,7 +232,7 @@ class _Emit:
 
     def _place(self, run: Run, vector: int) -> tuple[Ref, Ref, Expr | None]:
         """Registers and memory of a vector, and when the memory exists."""
-        scalar = Elements(self.ctx, self.wide.spread, self.number * self.wide.size, {})
+        scalar = self._scalar()
         indices = [scalar.value(self._here(i)) for i in run.indices]
         indices[-1] = indices[-1] + vector * run.width
         buffer = self.ctx.placed(run.access.buffer)

@@ -8,11 +8,12 @@ of a row, which vector accesses of up to 16 bytes can move. Hides the patterns a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilelab.ir import (
     Binary,
     Expr,
+    If,
     Let,
     Load,
     Node,
@@ -79,6 +80,19 @@ def memory_accesses(loop: ParallelFor) -> list[Load | Store]:
     return found
 
 
+def conditioned(loop: ParallelFor) -> tuple[ParallelFor, Expr | None]:
+    """A loop whose body is one branch that is the same for all points of a chunk, as the loop over
+    what is in the branch and its condition; other loops as they are."""
+    only = loop.body.body[0] if len(loop.body.body) == 1 else None
+    if not isinstance(only, If) or only.orelse is not None or not loop.vars:
+        return loop, None
+    stored = {id(n.buffer.storage) for n in walk(only.then) if isinstance(n, Store)}
+    for n in walk(only.cond):
+        if n is loop.vars[-1] or (isinstance(n, Load) and id(n.buffer.storage) in stored):
+            return loop, None
+    return replace(loop, body=only.then), only.cond
+
+
 def let_values(loop: ParallelFor) -> dict[Var, Expr]:
     """Names bound in the body, by the expressions over loop variables that they stand for."""
     values: dict[Var, Expr] = {}
@@ -140,6 +154,7 @@ def wanted_chunk(accesses: Sequence[Load | Store]) -> int:
 
 def wanted_vector(loop: ParallelFor, extents: Sequence[int], ctx: LowerContext) -> int:
     """How many neighbours of the last axis a thread should hold, so that accesses are wide."""
+    loop = conditioned(loop)[0]
     accesses = [a for a in memory_accesses(loop) if loop.vars[-1:] and _moves(a, loop.vars[-1])]
     chunk = power_of_two(wanted_chunk(accesses), extents[-1]) if extents else 1
     lets = let_values(loop)
