@@ -30,6 +30,18 @@ import tilelab, tilelab.widgets as widgets
 from tilelab import layout
 from tests.kernels import gemm
 kernel = tilelab.compile(gemm(256, 256, 512), target="sm_90a", out_idx=-1)
+import torch, tilelab.language as T
+a, b = torch.ones(256, 512).half(), torch.ones(512, 256).half()
+@T.prim_func
+def transpose(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+    with T.Kernel(1, threads=128) as bx:
+        s = T.alloc_shared((64, 64), "float32")
+        T.annotate_layout({s: layout.row_major((64, 64), 32)})
+        for i, j in T.Parallel(64, 64):
+            s[i, j] = A[i, j]
+        for i, j in T.Parallel(64, 64):
+            B[i, j] = s[j, i]
+copied = tilelab.compile(transpose, target="sm_90a", out_idx=-1)
 def listening():
     import os, pathlib
     own = {os.readlink(f) for f in pathlib.Path("/proc/self/fd").iterdir() if f.is_symlink()}
@@ -44,6 +56,9 @@ CELLS = {
     "timeline": "widgets.timeline(kernel)",
     "budget": "widgets.budget(kernel)",
     "passes": "widgets.passes(kernel)",
+    "accesses": "widgets.accesses(copied, torch.ones(64, 64))",
+    "player": "widgets.player(kernel, a, b)",
+    "roofline": "widgets.roofline(kernel, a, b)",
 }
 LAST = "print('same sockets:', sockets == listening())"
 

@@ -116,6 +116,59 @@ def test_passes_steps_and_links(widget: Any) -> None:
     assert "T.gemm(" in text(widget.locator("[data-key=python] .tl-line[data-lit]").first)
 
 
+@on("accesses")
+def test_accesses_show_the_worst_first(widget: Any) -> None:
+    assert "bank conflict" in text(widget.locator(".tl-verdict"))
+    assert "wavefront 1" in widget.locator("svg").text_content()
+    widget.locator("[data-key=better]").click()
+    widget.page.wait_for_function(
+        "w => w.querySelector('[data-key=access]').value === '1'", arg=widget.element_handle()
+    )
+    widget.locator("summary", has_text="all accesses").click()
+    assert widget.locator("tbody tr").count() >= 4
+
+
+@on("player")
+def test_player_steps_and_lights_the_line_at_work(widget: Any) -> None:
+    widget.locator("[data-key=next]").click()
+    widget.locator("[data-key=next]").click()
+    assert "cycle" in text(widget.locator("[role=status]").first)
+    slide = widget.locator("[data-key=time]")
+    slide.focus()
+    slide.press("End")
+    slide.press("PageDown")
+    assert widget.locator("[data-lit]").count() >= 1
+    assert "of" in text(widget.locator("caption").first)
+    block = widget.locator("[data-key=block]")
+    write(block, "3")
+    widget.page.wait_for_function(
+        "w => w.querySelector('[data-key=block]').value === '3' && w.dataset.painted >= 2",
+        arg=widget.element_handle(), timeout=20_000,
+    )  # fmt: skip
+
+
+@on("player")
+def test_player_plays_to_the_end_by_itself(widget: Any) -> None:
+    slide = widget.locator("[data-key=time]")
+    slide.focus()
+    slide.press("Home")
+    before = slide.input_value()
+    widget.locator("[data-key=play]").click()
+    widget.page.wait_for_function(
+        "([w, v]) => w.querySelector('[data-key=time]').value !== v",
+        arg=[widget.element_handle(), before],
+    )
+    widget.locator("[data-key=play]").click()
+    assert text(widget.locator("[data-key=play]")) == "play"
+
+
+@on("roofline")
+def test_roofline_of_another_chip(widget: Any) -> None:
+    assert "Roofline of sm_90a" in text(widget.locator("h3"))
+    widget.locator("[data-key=target]").select_option("sm_80")
+    widget.locator("h3", has_text="sm_80").wait_for(timeout=10_000)
+
+
 def test_theme_follows_the_notebook(page: Any) -> None:
     root = page.locator(".tilelab").first
     assert root.get_attribute("data-theme") == "light"

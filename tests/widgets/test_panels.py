@@ -13,10 +13,11 @@ from tests.kernels import gemm
 from tilelab import widgets
 from tilelab.errors import TileError
 from tilelab.layout import Fragment, atoms, padded, row_major, swizzled
-from tilelab.views import PATTERNS, access_of, access_view, from_json, shared_view
+from tilelab.views import PATTERNS, access_of, access_view, from_json, shared_view, show
 from tilelab.widgets import layout_panel
 from tilelab.widgets.passes import PassPanel
 from tilelab.widgets.plans import BudgetPanel, TimelinePanel
+from tilelab.widgets.runs import AccessPanel, PlayerPanel, RooflinePanel
 
 LIMIT = 300_000
 
@@ -168,3 +169,46 @@ def test_every_pattern_is_described() -> None:
     for name, (words, _) in PATTERNS.items():
         view = access_of(shared_view(swizzled((64, 64), 16)), name, 8)
         assert words in view.title and view.to_svg().startswith("<svg")
+
+
+def inputs(kernel: Any) -> list[Any]:
+    return list(kernel.get_profiler().make_inputs())
+
+
+def test_accesses_equal_the_counters(kernel: Any) -> None:
+    report = kernel.simulate(*inputs(kernel))
+    panel = AccessPanel(report)
+    for number, access in enumerate(panel.accesses):
+        panel.answer({"access": number})
+        (view,) = panel.twins()
+        if access.space == "shared":
+            assert len(view.waves) >= access.worst >= 1
+        assert panel.state()["rows"][number][2] == access.units
+
+
+def test_player_times_any_block_and_marks_findings(kernel: Any) -> None:
+    panel = PlayerPanel(kernel, inputs(kernel))
+    panel.answer({"block": 3})
+    assert panel.state()["block"] == 3 and panel.report.block == 3
+    assert all(start <= end for _, _, start, end, *_ in panel.state()["kernels"][0]["spans"])
+    with pytest.raises(TileError, match="block=4"):
+        panel.answer({"block": 4})
+    assert json.dumps(panel.state())
+
+
+def test_roofline_point_is_the_kernels_work(kernel: Any) -> None:
+    panel = RooflinePanel(kernel, inputs(kernel), seconds=1e-3)
+    (view,) = panel.twins()
+    (point,) = view.points
+    assert point.flops >= 2 * 256 * 256 * 512
+    assert point.num_bytes == 2 * (256 * 512 + 512 * 256 + 256 * 256)
+    assert point.rate == point.flops / 1e-3 and point.source == "measured"
+    assert view.bound_of(point) == "memory bandwidth"
+    assert from_json(view.to_json()) == view
+
+
+@pytest.mark.parametrize("kind", ["layout", "sass", "sim", "roofline"])
+def test_show_knows_every_kind(kind: str, kernel: Any) -> None:
+    (view,) = show(kernel, kind).views
+    assert view.to_svg().startswith("<svg") and len(view.to_svg()) <= LIMIT
+    assert kind != "sass" or dict(view.counts)["HGMMA"] > 0

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, cast
 
 from tilelab.errors import TileValueError
 from tilelab.target import TARGETS, Target, parse_target
-from tilelab.views import MAKERS
+from tilelab.views import ALL_KINDS, MAKERS
 
 USAGE = "TL1702"
 
@@ -105,7 +105,7 @@ def kinds_argument(text: str) -> tuple[str, ...]:
     if words in (("none",), ()):
         return ()
     if words == ("all",):
-        return tuple(MAKERS)
+        return ALL_KINDS
     for word in words:
         if word not in MAKERS:
             near = difflib.get_close_matches(word, MAKERS, 1)

@@ -17,6 +17,7 @@ from tilelab.widgets.host import host
 from tilelab.widgets.panel import Panel
 from tilelab.widgets.passes import PassPanel
 from tilelab.widgets.plans import BudgetPanel, TimelinePanel
+from tilelab.widgets.runs import PlayerPanel
 
 LAYOUTS = (Fragment, TableFragment, SharedLayout)
 
@@ -31,6 +32,7 @@ PANELS: dict[str, Callable[[JITKernel, View], Panel]] = {
     "pipeline": lambda kernel, _: TimelinePanel(kernel),
     "memory": lambda kernel, _: BudgetPanel(kernel),
     "passes": lambda kernel, _: PassPanel(kernel),
+    "timeline": lambda kernel, _: PlayerPanel(kernel, kernel.get_profiler().make_inputs()),
 }
 """The widget of each kind of view; a kind that is not here is shown as its picture."""
 

@@ -44,6 +44,8 @@ class Access:
     sampled_ideal: int = 0
     sampled_requests: int = 0
     worst: int = 0
+    # Byte addresses of the worst warp's request that was looked at, -1 for idle lanes.
+    example: tuple[int, ...] = field(default=(), compare=False)
 
     def due(self) -> bool:
         """Whether this execution is looked at: the first few, then numbers 8, 16, 32, ..."""
@@ -87,11 +89,17 @@ class Access:
             degrees = banks.phase_degrees(rows, self.width, alive, load=merges)
             self.sampled_units += int(degrees.sum())
             self.sampled_ideal += int((degrees > 0).sum())
-            self.worst = max(self.worst, int(degrees.max(initial=0)))
+            worst = int(degrees.max(initial=0))
+            if worst > self.worst:
+                row = int(degrees.max(axis=-1).argmax())
+                self.example = _request(rows[row], alive[row])
+            self.worst = max(self.worst, worst)
             return
         for lane_addresses, on in zip(rows, alive, strict=True):
             used = np.unique(lane_addresses[on])
             if len(used):
+                if not self.example:
+                    self.example = _request(lane_addresses, on)
                 sectors = np.union1d(used // SECTOR, (used + self.width - 1) // SECTOR)
                 self.sampled_units += len(sectors)
                 self.sampled_ideal += -(-len(used) * self.width // SECTOR)
@@ -224,6 +232,10 @@ class KernelCounters:
             found = self._accesses[key] = Access(loc, space, what, buffer, width)
             self.line(loc).accesses.append(found)
         return found
+
+
+def _request(addresses: Array, active: Array) -> tuple[int, ...]:
+    return tuple(np.where(active, addresses, -1).tolist())
 
 
 def _by_warp(addresses: Array, active: Any, lanes: Array) -> tuple[Array, Array]:

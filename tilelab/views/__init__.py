@@ -11,13 +11,15 @@ from tilelab.views.fragment import FragmentView, decision_view, fragment_view
 from tilelab.views.memory import MemoryView, memory_view
 from tilelab.views.passes import PassesView, passes_view
 from tilelab.views.pipeline import PipelineView, pipeline_view
-from tilelab.views.report import DEFAULT_KINDS, MAKERS, Report, show
+from tilelab.views.report import ALL_KINDS, DEFAULT_KINDS, MAKERS, Report, show
+from tilelab.views.roofline import RooflineView, roofline_view
 from tilelab.views.shared import PATTERNS, SharedView, access_of, shared_view
 from tilelab.views.simulation import SimulationReport
 from tilelab.views.source import SourceView, source_view
 from tilelab.views.timeline import TimelineView, timeline_views
 
 __all__ = [
+    "ALL_KINDS",
     "DEFAULT_KINDS",
     "MAKERS",
     "PATTERNS",
@@ -28,6 +30,7 @@ __all__ = [
     "PassesView",
     "PipelineView",
     "Report",
+    "RooflineView",
     "SharedView",
     "SimulationReport",
     "SourceView",
@@ -42,6 +45,7 @@ __all__ = [
     "occupancy",
     "passes_view",
     "pipeline_view",
+    "roofline_view",
     "shared_view",
     "show",
     "source_view",

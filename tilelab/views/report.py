@@ -17,13 +17,17 @@ from tilelab.ir import Function
 from tilelab.layout import Fragment, TableFragment
 from tilelab.passes.base import CompileTrace
 from tilelab.passes.plan import LayoutDecision
+from tilelab.sim import SimReport
 from tilelab.thread.nodes import Program
 from tilelab.views.base import View
 from tilelab.views.fragment import decision_view
 from tilelab.views.memory import memory_view
 from tilelab.views.passes import passes_view
 from tilelab.views.pipeline import pipeline_view
+from tilelab.views.roofline import point_of, roofline_view
+from tilelab.views.sass import sass_view
 from tilelab.views.source import source_view
+from tilelab.views.timeline import timeline_views
 
 
 class KernelResources(Protocol):
@@ -48,6 +52,9 @@ class Compiled(Protocol):
     def prim_func(self) -> Function: ...
     @property
     def resources(self) -> Mapping[str, KernelResources]: ...
+    def get_sass(self) -> str: ...
+    def get_profiler(self) -> Any: ...
+    def simulate(self, *args: Any) -> SimReport: ...
 
 
 @dataclass(frozen=True)
@@ -142,14 +149,38 @@ def _passes(kernel: Compiled) -> list[View]:
     return [passes_view(kernel.trace)]
 
 
+def _sass(kernel: Compiled) -> list[View]:
+    return [sass_view(kernel.program.name, kernel.get_sass())]
+
+
+def _simulation(kernel: Compiled) -> list[View]:
+    return list(timeline_views(kernel.simulate(*kernel.get_profiler().make_inputs())))
+
+
+def _roofline(kernel: Compiled) -> list[View]:
+    inputs = kernel.get_profiler().make_inputs()
+    report = kernel.simulate(*inputs)
+    moved = sum(t.nbytes for t in (*inputs, *report.outputs) if hasattr(t, "nbytes"))
+    point = point_of(report, moved, kernel.trace.target.limits)
+    return [roofline_view([point], kernel.trace.target)]
+
+
 MAKERS: dict[str, Callable[[Compiled], list[View]]] = {
     "fragment": _fragments,
     "pipeline": _pipelines,
     "memory": _memory,
     "source": _source,
     "passes": _passes,
+    "layout": _fragments,
+    "sass": _sass,
+    "sim": _simulation,
+    "roofline": _roofline,
 }
-"""How to make the views of each kind: the names that `show` and the magics accept."""
+"""How to make the views of each kind: the names that `show` and the magics accept. "sim" and
+"roofline" run the kernel on the simulator, on random inputs."""
+
+ALL_KINDS = ("fragment", "pipeline", "memory", "source", "passes", "sass")
+"""What "all" means: every kind that needs no run, once."""
 
 
 def show(kernel: Compiled, *kinds: str) -> Report:

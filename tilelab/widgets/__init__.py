@@ -4,6 +4,9 @@
     tilelab.widgets.timeline(kernel)   the planned pipeline, re-planned by a slider
     tilelab.widgets.budget(kernel)     shared memory by buffer and stage on a chosen chip
     tilelab.widgets.passes(kernel)     the program before and after every pass
+    tilelab.widgets.accesses(kernel, ...)  each access of a run: banks, wavefronts, sectors
+    tilelab.widgets.player(kernel, ...)    a simulated block, step by step
+    tilelab.widgets.roofline(kernel, ...)  what bounds the kernel, and how near it comes
 
 Each returns an anywidget; in a text terminal, on GitHub and after nbconvert its static picture
 stands in. Nothing opens a port or loads from the network.
@@ -19,8 +22,9 @@ from tilelab.widgets.host import host
 from tilelab.widgets.layouts import Entry, LayoutPanel, entry
 from tilelab.widgets.passes import PassPanel
 from tilelab.widgets.plans import BudgetPanel, TimelinePanel
+from tilelab.widgets.runs import AccessPanel, PlayerPanel, RooflinePanel
 
-__all__ = ["budget", "layouts", "passes", "timeline"]
+__all__ = ["accesses", "budget", "layouts", "passes", "player", "roofline", "timeline"]
 
 
 def layouts(*subjects: Any, buffer: str | None = None) -> Any:
@@ -94,3 +98,21 @@ def budget(kernel: JITKernel) -> Any:
 def passes(kernel: JITKernel) -> Any:
     """Every pass with the program before and after it, linked to Python, CUDA and SASS."""
     return host(PassPanel(_kernel(kernel)))
+
+
+def accesses(kernel: JITKernel, *inputs: Any) -> Any:
+    """The accesses of a run on the simulator, the worst first: which lanes meet in which bank or
+    sector. inputs: the kernel's arguments, on the CPU."""
+    return host(AccessPanel(_kernel(kernel).simulate(*inputs)))
+
+
+def player(kernel: JITKernel, *inputs: Any) -> Any:
+    """A simulated block step by step: who is busy when, which line is at work, what was found.
+    inputs: the kernel's arguments, on the CPU."""
+    return host(PlayerPanel(_kernel(kernel), inputs))
+
+
+def roofline(kernel: JITKernel, *inputs: Any, seconds: float | None = None) -> Any:
+    """What bounds a kernel on a chip, with its point: the modelled time of a simulated run, or
+    the measured `seconds` of one call. inputs: the kernel's arguments, on the CPU."""
+    return host(RooflinePanel(_kernel(kernel), inputs, seconds=seconds))

@@ -1,0 +1,97 @@
+// Simulation player: a cursor over the modelled timeline; each step lights the Python line at work.
+const ROLES = { copy: "load", store: "other", products: "compute", arithmetic: "good",
+  "shared memory": "barrier", wait: "gap" };
+const LANE_H = 30, LABEL_W = 130, CHART_W = 760;
+
+function chart(kernel, time) {
+  const height = kernel.lanes.length * LANE_H + 24, scale = CHART_W / Math.max(kernel.cycles, 1);
+  const root = shape("svg", { width: LABEL_W + CHART_W + 10, height, role: "img",
+    viewBox: `0 0 ${LABEL_W + CHART_W + 10} ${height}`, "aria-label": kernel.headline });
+  kernel.lanes.forEach((name, k) => {
+    root.append(shape("text", { x: 4, y: k * LANE_H + 20, "font-size": 12,
+      fill: "var(--tl-ink)" }, name));
+    root.append(shape("rect", { x: LABEL_W, y: k * LANE_H + 3, width: CHART_W, height: LANE_H - 6,
+      fill: "var(--tl-panel)" }));
+  });
+  for (const [lane, what, start, end, label, stage] of kernel.spans) {
+    const part = shape("rect", { x: LABEL_W + start * scale, y: lane * LANE_H + 3,
+      width: Math.max((end - start) * scale, 0.6), height: LANE_H - 6,
+      fill: `var(--tl-${ROLES[what] ?? "gap"})`, stroke: "var(--tl-muted)", "stroke-width": 0.5 });
+    part.append(shape("title", {}, `${label} (${what})${stage === null ? "" : `, stage ${stage}`}: ` +
+      `cycle ${Math.round(start)} to ${Math.round(end)}`));
+    root.append(part);
+  }
+  const x = LABEL_W + time * scale;
+  root.append(shape("line", { x1: x, x2: x, y1: 0, y2: height - 20, stroke: "var(--tl-bad-edge)",
+    "stroke-width": 2, class: "tl-cursor" }));
+  return root;
+}
+
+function at(kernel, time) {
+  return kernel.spans.filter(([, , start, end]) => start <= time && time < end);
+}
+
+function draw(body, state, ask, memory) {
+  memory.stop?.();
+  const kernel = state.kernels[Math.min(memory.kernel ?? 0, state.kernels.length - 1)];
+  const edges = [...new Set(kernel ? kernel.spans.map((s) => s[2]) : [])].sort((a, b) => a - b);
+  memory.time = Math.min(memory.time ?? 0, kernel?.cycles ?? 0);
+  const status = said(memory), frame = node("div", { class: "tl-picture" });
+  const now = node("div", {}), source = node("div", { class: "tl-code", tabindex: 0,
+    role: "region", "aria-label": "Python source" });
+  const marked = new Map(state.findings.filter((f) => f.line).map((f) => [f.line, f]));
+  for (const [number, text] of state.source) {
+    const found = marked.get(number);
+    source.append(node("span", { class: "tl-line", "data-line": number,
+      "data-finding": Boolean(found) }, node("span", { class: "tl-number" }, String(number)),
+    text, found ? node("strong", { class: "tl-problem" }, `  ← ${found.text}`) : null));
+  }
+  const slide = node("input", { type: "range", min: 0, max: Math.ceil(kernel?.cycles ?? 0), step: 1,
+    value: memory.time, "data-key": "time", class: "tl-wide",
+    oninput: (event) => show(Number(event.target.value)) });
+  function show(time) {
+    memory.time = time;
+    if (!kernel) return;
+    slide.value = time;
+    frame.replaceChildren(chart(kernel, time));
+    const busy = at(kernel, time);
+    const lines = new Set(busy.map((s) => s[6]).filter((n) => n !== null));
+    for (const line of source.querySelectorAll(".tl-line"))
+      line.toggleAttribute("data-lit", lines.has(Number(line.dataset.line)));
+    const words = busy.map(([lane, what, , , label, stage]) => [kernel.lanes[lane], what, label,
+      stage ?? "-"]);
+    now.replaceChildren(table(`at cycle ${Math.round(time)} of ${Math.round(kernel.cycles)}`,
+      ["track", "busy with", "what", "stage"], words));
+  }
+  const step = (way) => {
+    const next = way > 0 ? edges.find((e) => e > memory.time)
+      : [...edges].reverse().find((e) => e < memory.time);
+    if (next === undefined) return false;
+    show(next);
+    memory.said = `cycle ${Math.round(next)}: ` +
+      at(kernel, next).map((s) => `${kernel.lanes[s[0]]} ${s[1]}`).join(", ");
+    status.textContent = memory.said;
+    return true;
+  };
+  const play = button("play", () => {
+    if (memory.timer) { memory.stop(); return; }
+    memory.timer = setInterval(() => { if (!step(1)) memory.stop(); }, 250);
+    play.textContent = "pause";
+  }, "play");
+  memory.stop = () => { clearInterval(memory.timer); memory.timer = null; play.textContent = "play"; };
+  body.append(node("h3", {}, state.title), node("p", {}, state.headline),
+    node("div", { class: "tl-bar" },
+      field("block", state.block, (text) => ask({ block: Number(text) }), "block",
+        { type: "number", min: 0, max: Math.max(state.blocks - 1, 0) }),
+      state.kernels.length > 1 ? choice("kernel", state.kernels.map((k, i) => [String(i), k.headline]),
+        String(memory.kernel ?? 0), (k) => { memory.kernel = Number(k); memory.repaint(); }, "kernel")
+        : null,
+      button("previous step", () => step(-1), "previous"), play,
+      button("next step", () => step(1), "next"), labelled("time", slide)),
+    status, frame, node("div", { class: "tl-panes" }, now, source));
+  if (state.findings.length) body.append(node("ul", { class: "tl-findings" }, state.findings.map((f) =>
+    node("li", {}, node("pre", { class: "tl-problem" }, f.where)))));
+  if (kernel) body.append(folded("busy cycles as a table", () => table(kernel.headline, kernel.head,
+    kernel.rows), memory, "rows"));
+  show(memory.time);
+}
