@@ -28,7 +28,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
 from tilelab.passes.base import PassContext, tile_pass
-from tilelab.passes.layout_choices import check_rows, chosen_layouts
+from tilelab.passes.layout_choices import check_rows, chosen_layouts, held_by_all
 from tilelab.passes.layout_solver import LayoutConflict, Solution, solve, unassigned
 from tilelab.passes.layout_views import Views
 from tilelab.passes.lowering_context import planning_context
@@ -68,6 +68,7 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     for _ in range(MAX_RELAYOUTS):
         try:
             facts = [*chosen_layouts(kernel), *_facts(kernel, ctx)]
+            facts += held_by_all(kernel, facts, threads)
             solution = solve(facts, threads, Views.of(kernel))
         except LayoutConflict as conflict:
             step = resolve(kernel, conflict, threads)

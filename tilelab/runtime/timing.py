@@ -49,7 +49,7 @@ def do_bench(
     cache_size: int = 256,
     early_stop_baseline: float | None = None,
 ) -> Any:
-    """Milliseconds of one call of `fn`, about `warmup` ms of calls unmeasured and `rep` ms
+    """Milliseconds of one call of `fn`: for about `warmup` ms calls unmeasured, for about `rep` ms
     measured, with `cache_size` MB written before each so that L2 holds nothing of the last.
 
     A list when `quantiles` are asked for. Backend "cudagraph" replays `fn` as a graph (no host
@@ -133,8 +133,10 @@ def _events(
         torch.cuda.synchronize()
         return [start.elapsed_time(stop) for start, stop in pairs]
 
-    torch.cuda.synchronize()
-    estimate = max(statistics.median(timed(5)), 1e-3)
+    timed(1)
+    started = time.perf_counter()
+    timed(5)  # with its flush: `warmup` and `rep` are what the user waits for
+    estimate = max((time.perf_counter() - started) * 1e3 / 5, 1e-3)
     for _ in range(n_warmup or max(int(warmup / estimate), 1)):
         fn()
     return timed(n_repeat or max(min(int(rep / estimate), 10_000), 1))
