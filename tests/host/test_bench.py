@@ -10,10 +10,12 @@ import pytest
 import torch
 
 import tilelab.shim
-from tilelab.bench import SUITES, Row, Table
+from tilelab.bench import SUITES, Row, Table, suites
+from tilelab.bench.peers import measure
 from tilelab.bench.problems import PROBLEMS
 from tilelab.bench.rows import ATTENTION, DECODE, DEQUANT, FP8, GEMM, RMSNORM, SOFTMAX
 from tilelab.bench.timing import spread
+from tilelab.errors import TileRuntimeError
 
 SMALL: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "gemm": ((128, 128, 128), {}),
@@ -83,3 +85,31 @@ def test_spread_in_tables() -> None:
     row = Row("r", "TB/s", {"a": 4.0, "a/b": 0.95, "c": None}, spreads={"a/b": (0.9, 1.0)})
     text = Table("s", "c", "d", "m", [row]).to_markdown()
     assert "| 4.00 | 0.950 [0.90-1.00] |  |" in text
+
+
+def test_interpreters_run_the_gemm_in_processes_of_their_own() -> None:
+    spec = {"shape": [128, 128, 128], "checks": True, "rounds": 1}
+    found = measure("tilelab", "sim", spec)
+    assert found["error"] < 1e-3 and 0 < found["peak_gib"] < 6
+    assert found["seconds"] > 0 and found["processor"] > 0
+    with pytest.raises(TileRuntimeError, match="no checks"):
+        measure("triton", "sim", spec)
+
+
+def test_sim_rows_leave_peers_out_that_are_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int, bool]] = []
+
+    def fake(name: str, task: str, spec: dict[str, Any]) -> dict[str, float]:
+        asked.append((name, spec["shape"][0], spec["checks"]))
+        return {"seconds": 1.0, "processor": 1.0, "peak_gib": 1.0}
+
+    monkeypatch.setattr(suites, "measure", fake)
+    rows = {row.name: row.values for row in suites.sim((), lambda text: None)}
+    assert {name for name, _, _ in asked} == {"tilelab"}
+    assert rows["gemm fp16 512^3, all checks"] == {
+        "tilelab": 512**3 / 1e6, "triton": None, "pallas": None,
+    }  # fmt: skip
+    asked.clear()
+    suites.sim(("triton", "pallas"), lambda text: None)
+    assert ("pallas", 512, True) in asked and ("triton", 512, False) in asked
+    assert ("triton", 512, True) not in asked  # its interpreter has no checks

@@ -13,7 +13,8 @@ from typing import Any
 
 from tilelab.errors import TileRuntimeError, TileValueError
 
-KNOWN = ("torch", "tilelang")
+KNOWN = ("torch", "tilelang", "triton", "pallas")
+_MODULES = {"pallas": "jax"}  # where it has another name
 
 
 def parse_peers(text: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -36,7 +37,7 @@ def parse_peers(text: str | Sequence[str] | None) -> tuple[str, ...]:
 
 def available(name: str) -> bool:
     """Whether a peer is installed (tilelab's own stand-in for tilelang does not count)."""
-    found = importlib.util.find_spec(name)
+    found = importlib.util.find_spec(_MODULES.get(name, name))
     return found is not None and "tilelab" not in str(found.origin or found.loader)
 
 

@@ -101,17 +101,44 @@ def launch(peers: Sequence[str], progress: Progress) -> list[Row]:
 
 
 def sim(peers: Sequence[str], progress: Progress) -> list[Row]:
-    """The seed's 1024^3 GEMM for sm_90a on the simulator, all checks on."""
-    del peers
-    progress("sim 1024^3")
-    found: dict[str, Any] = measure("tilelab", "sim", {"shape": SHAPE})
-    rate = SHAPE[0] * SHAPE[1] * SHAPE[2] / found["seconds"] / 1e6
-    note = f"relative error {found['error']:.1e}"
-    return [
-        Row("simulate the seed's GEMM 1024^3", "s", {"tilelab": found["seconds"]}, note=note),
-        Row("million multiply-adds a second", "M/s", {"tilelab": rate}),
-        Row("peak memory of the process", "GiB", {"tilelab": found["peak_gib"]}),
-    ]
+    """The seed's GEMM on a CPU: beside other interpreters at 512^3, then its growth."""
+    rows: list[Row] = []
+    for checks in (True, False):
+        found: dict[str, dict[str, float]] = {}
+        for name, can_check in (("tilelab", True), *_INTERPRETERS.items()):
+            if (name == "tilelab" or name in peers) and (can_check or not checks):
+                found[name] = _simulated(name, 512, checks, progress)
+        values = {n: _rate(512, found[n]) if n in found else None for n in _COLUMNS}
+        what = f"512^3, {'all' if checks else 'no'} checks"
+        note = "pallas: its TPU interpreter" + (" with the race detector" if checks else "")
+        rows.append(Row(f"gemm fp16 {what}", _RATE, values, note=note))
+        cpu = {n: found[n]["processor"] if n in found else None for n in _COLUMNS}
+        rows.append(Row(f"processor time of it, {what}", "s", cpu, note="all threads together"))
+    peak = 0.0
+    for size in (256, 1024, 2048):
+        made = _simulated("tilelab", size, True, progress)
+        rate, note = _rate(size, made), f"{made['processor']:.2f} s of processor time"
+        rows.append(Row(f"gemm fp16 {size}^3, all checks", _RATE, {"tilelab": rate}, note=note))
+        peak = made["peak_gib"]
+    rows.append(Row("peak memory of the 2048^3 process", "GiB", {"tilelab": peak}))
+    return rows
+
+
+_INTERPRETERS = {"triton": False, "pallas": True}
+"""Peers that run a tile program on a CPU -> whether they can check it while they do."""
+_COLUMNS = ("tilelab", *_INTERPRETERS)
+_RATE = "M MAC/s"
+
+
+def _simulated(name: str, size: int, checks: bool, progress: Progress) -> dict[str, float]:
+    progress(f"sim {size}^3, {name}, checks {'on' if checks else 'off'}")
+    spec = {"shape": [size] * 3, "checks": checks, "rounds": 1 if size > 1024 else 5}
+    return measure(name, "sim", spec)
+
+
+def _rate(size: int, found: dict[str, float]) -> float:
+    """Million multiply-adds a second."""
+    return size**3 / found["seconds"] / 1e6
 
 
 SUITES: dict[str, Callable[[Sequence[str], Progress], list[Row]]] = {

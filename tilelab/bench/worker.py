@@ -1,8 +1,8 @@
 """Measures one implementation in a process of its own: `python -m tilelab.bench.worker NAME TASK`.
 
 NAME is "tilelab" or "tilelang"; the same text runs for both, so both are built, checked and timed
-alike, each next to torch in its own process. Specification on standard input, result as JSON on
-the last line of standard output.
+alike, each next to torch in its own process. The task `sim` knows "triton" and "pallas" too.
+Specification on standard input, result as JSON on the last line of standard output.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import gc
 import importlib
 import json
 import os
-import resource
 import statistics
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tilelab.bench.interpreters import sim
 from tilelab.bench.problems import PROBLEMS, Problem, relative_error
 from tilelab.bench.timing import in_turn
 
@@ -132,17 +132,6 @@ def _host_microseconds(fn: Callable[[], Any], torch: Any, calls: int = 300) -> f
     gc.enable()
     torch.cuda.synchronize()
     return statistics.median(best)
-
-
-def sim(name: str, spec: Spec) -> Spec:
-    """Seconds and peak memory (GiB) of one simulated GEMM on CPU tensors."""
-    kernel = _program(name).build(*spec["shape"])
-    a, b = _inputs(spec, "cpu")
-    started = time.perf_counter()
-    c = kernel(a, b)
-    seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)
-    return {"seconds": seconds, "peak_gib": peak, "error": relative_error(c, a.float() @ b.float())}
 
 
 TASKS: dict[str, Callable[[str, Spec], Spec]] = {

@@ -46,6 +46,8 @@ class BlockGroup:
         self.kernel, self.grid, self.numbers = kernel, grid, numbers
         self.arrays, self.findings, self.counters = arrays, findings, counters
         self.order, self.written, self.timeline = order, written, timeline
+        # Whether anything asks who touched shared memory, and when.
+        self.watches = bool(findings.checks & {"async", "races", "uninitialised"})
         self.size = len(numbers)
         warps = -(-kernel.num_threads // WARP)
         self.clocks = Clocks(warps)

@@ -28,9 +28,10 @@ def target_of(kernel: ThreadKernel) -> Target:
     return min(fitting, key=lambda t: len(t.features)) if fitting else DEFAULT_TARGET
 
 
-def launch_facts(kernel: ThreadKernel, grid: tuple[int, ...], registers: int | None) -> LaunchFacts:
+def launch_facts(
+    kernel: ThreadKernel, target: Target, grid: tuple[int, ...], registers: int | None
+) -> LaunchFacts:
     """The launch, and what of it fits on a multiprocessor. registers: a thread's, if known."""
-    target = target_of(kernel)
     shared = kernel.dynamic_bytes + kernel.static_bytes
     fits = occupancy(shared, kernel.num_threads, registers, target.limits)
     return LaunchFacts(
@@ -39,9 +40,8 @@ def launch_facts(kernel: ThreadKernel, grid: tuple[int, ...], registers: int | N
     )  # fmt: skip
 
 
-def kernel_seconds(kernel: ThreadKernel, counters: LineCounters, blocks: int) -> float:
+def kernel_seconds(target: Target, counters: LineCounters, blocks: int) -> float:
     """Modelled seconds of one launch."""
-    target = target_of(kernel)
     limits, amounts = target.limits, counters.amounts
     # A part-filled last round of SMs takes as long as a full one.
     waves = -(-blocks // limits.sms) * limits.sms / max(blocks, 1)

@@ -79,6 +79,8 @@ class SharedAccess(CheckedBase):
         self._count_shared(buffer, address, width, frame, what)
         if width > buffer.dtype.bytes:
             self.check_alignment(address, width, frame, buffer)
+        if not group.watches:
+            return None
         access = group.accessed(address, width, frame)
         if not len(access.cells):
             return None

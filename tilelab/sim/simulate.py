@@ -84,7 +84,7 @@ def simulate(
 def _report(
     name: str, launches: Sequence[_Launch], findings: Findings, seconds: float, block: int
 ) -> SimReport:
-    modelled = sum(kernel_seconds(n.kernel, n.counters.total(), n.blocks) for n in launches)
+    modelled = sum(kernel_seconds(n.target, n.counters.total(), n.blocks) for n in launches)
     return SimReport(
         findings.all(),
         tuple(n.counters for n in launches),
@@ -95,7 +95,7 @@ def _report(
         tuple(line for n in launches for line in n.speech.lines),
         name,
         block,
-        min((target_of(n.kernel).limits.clock_hz for n in launches), default=1e9),
+        min((n.target.limits.clock_hz for n in launches), default=1e9),
         sum(n.dropped for n in launches),
     )
 
@@ -226,6 +226,7 @@ class _Launch:
             self.memory[view] = flat.reshape([_number(s, env) for s in view.shape])
         self.findings, self.code, self.how = findings, code, how
         self.grid = tuple(_number(g, env) for g in kernel.grid)
+        self.target = target_of(kernel)
         self.counters = KernelCounters(kernel.name)
         self.order = GlobalOrder(kernel, self.memory, int(np.prod(self.grid)))
         self.events: list[Event] = []
@@ -234,7 +235,7 @@ class _Launch:
 
     def note_launch(self, registers: int | None) -> None:
         """Put the launch and its occupancy beside the counters."""
-        self.counters.launch = launch_facts(self.kernel, self.grid, registers)
+        self.counters.launch = launch_facts(self.kernel, self.target, self.grid, registers)
 
     @property
     def blocks(self) -> int:
@@ -292,4 +293,4 @@ class _Launch:
         row = block - int(numbers[0])
         if not 0 <= row < len(numbers):
             return None
-        return Timeline(self.kernel.name, row, rates(target_of(self.kernel).limits))
+        return Timeline(self.kernel.name, row, rates(self.target.limits))

@@ -160,7 +160,7 @@ class TensorCore:
         return self.group.chunk_access(chunks, _warps(product)[:1], rows)
 
     def _begin(self, buffer: Buffer, chunks: Array | None, product: Product) -> None:
-        if chunks is None:
+        if chunks is None or not self.group.watches:
             return
         group, shadow = self.group, self.group.shadow
         access = self._access(chunks, product)
@@ -201,7 +201,7 @@ class TensorCore:
         )  # fmt: skip
 
     def _end(self, chunks: Array | None, product: Product) -> None:
-        if chunks is None:
+        if chunks is None or not self.group.watches:
             return
         shadow = self.group.shadow
         access = self._access(chunks, product)

@@ -22,7 +22,7 @@ L2_FACTOR = 2.0
 """Global traffic runs at this many times the DRAM's bandwidth: tiles are shared through the L2
 cache. A round figure, not a measurement."""
 
-_LUO = "Luo et al., arXiv:2402.13499, rounded"
+_PUBLISHED = "a round figure; published microbenchmarks of Hopper lie near it"
 _GUIDE = "CUDA C++ programming guide, arithmetic instructions"
 
 
@@ -40,9 +40,10 @@ class ClassCost:
 COSTS: dict[Cost, ClassCost] = {
     "free": ClassCost(0, 0, "no instruction", "by definition"),
     "alu": ClassCost(1, 4, "one arithmetic operation", _GUIDE),
-    "special": ClassCost(8, 20, "special functions: 4 lanes a cycle and scheduler", _GUIDE),
-    "shared": ClassCost(1, 30, "shared memory, ldmatrix, stmatrix, shuffles", _LUO),
-    "global": ClassCost(1, 480, "a load from global memory", _LUO),
+    "special": ClassCost(8, 20, "special functions: 4 lanes a cycle and scheduler",
+                         _GUIDE + "; the latency is assumed"),
+    "shared": ClassCost(1, 30, "shared memory, ldmatrix, stmatrix, shuffles", _PUBLISHED),
+    "global": ClassCost(1, 480, "a load from global memory", _PUBLISHED),
     "atomic": ClassCost(1, 480, "an atomic update: as a load from global memory", "assumed"),
     "async": ClassCost(2, 600, "cp.async and TMA: until the bytes are in shared memory", "assumed: "
                        "a load's latency and about 120 cycles of the copy engine"),
