@@ -25,7 +25,8 @@ _TL_KEYS = """
     layout_cost_model layout_visualization_enable layout_visualization_formats
     loop_unswitching_allow_non_trivial_else pass_profile pass_profile_threshold_ms plain_pipeline
     disable_setmaxnreg ptxas_register_usage_level reducer_force_baseline simplify
-    storage_rewrite_detect_inplace
+    storage_rewrite_detect_inplace persistent group_order wgmma_in_flight fold_clear tma_store
+    producer_warp
 """
 _TIR_KEYS = """
     add_lower_pass disable_cse disable_storage_rewrite disable_vectorize enable_debug
@@ -44,13 +45,22 @@ def _members() -> dict[str, str]:
 PassConfigKey = enum.Enum("PassConfigKey", _members(), type=str, module=__name__)  # type: ignore[misc]
 PassConfigKey.__doc__ = "Keys of pass_configs; the plain string of a key is accepted as well."
 
+SWITCHES = (
+    "persistent",
+    "group_order",
+    "wgmma_in_flight",
+    "fold_clear",
+    "tma_store",
+    "producer_warp",
+)
+"""Parts of the generated structure; `tile.structure` says what each one is."""
 ACTIVE = frozenset(
     f"tl.{key}"
     for key in (
         "device_compile_flags", "disable_safe_memory_legalize", "disable_setmaxnreg",
         "disable_shared_memory_reuse", "disable_thread_storage_sync", "disable_tma_lower",
         "disable_warp_specialized", "disable_wgmma", "enable_aggressive_shared_memory_merge",
-        "enable_fast_math", "plain_pipeline", "ptxas_register_usage_level",
+        "enable_fast_math", "plain_pipeline", "ptxas_register_usage_level", *SWITCHES,
     )
 )  # fmt: skip
 _KEYS = frozenset(_members().values())

@@ -161,11 +161,13 @@ def _view(buffer: Buffer, const: str, ctx: Context) -> None:
 
 
 def _indices(ctx: Context) -> None:
-    """Block and thread indices that the body uses, as ints: `blockIdx.x` itself is unsigned."""
+    """Built-in variables that the body uses, as ints: `blockIdx.x` itself is unsigned."""
     k = ctx.kernel
     used = {id(node) for node in walk(k.body) if isinstance(node, Var)}
     by_type: dict[str, list[tuple[Var, str]]] = {}
-    for variables, source in ((k.block_vars, "blockIdx"), (k.thread_vars, "threadIdx")):
+    launched = () if k.launched is None else (k.launched,)
+    built_in = ((k.block_vars, "blockIdx"), (launched, "gridDim"), (k.thread_vars, "threadIdx"))
+    for variables, source in built_in:
         for var, axis in zip(variables, "xyz", strict=False):
             if id(var) in used:
                 text = f"{ctx.names.declare(var, var.name)} = {source}.{axis}"

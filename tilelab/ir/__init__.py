@@ -15,6 +15,7 @@ from tilelab.ir.build import (
 from tilelab.ir.core import Node, children, map_children, walk
 from tilelab.ir.expr import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const_int
 from tilelab.ir.stmt import (
+    RESIDENT,
     Alloc,
     Break,
     Continue,
@@ -34,9 +35,9 @@ from tilelab.ir.stmt import (
 )
 
 __all__ = [
-    "Alloc", "Binary", "Break", "Buffer", "Call", "Cast", "Const", "Continue", "Expr", "For",
-    "Function", "If", "Kernel", "Let", "Load", "LoopKind", "Node", "ParallelFor", "ReducerBuffer",
-    "Region", "ScalarBuffer", "ScalarParam", "Scope", "Select", "Seq", "Stmt", "Store",
-    "TensorParam", "Unary", "Var", "While", "as_bool", "as_expr", "binary", "call", "cast",
+    "RESIDENT", "Alloc", "Binary", "Break", "Buffer", "Call", "Cast", "Const", "Continue", "Expr",
+    "For", "Function", "If", "Kernel", "Let", "Load", "LoopKind", "Node", "ParallelFor",
+    "ReducerBuffer", "Region", "ScalarBuffer", "ScalarParam", "Scope", "Select", "Seq", "Stmt",
+    "Store", "TensorParam", "Unary", "Var", "While", "as_bool", "as_expr", "binary", "call", "cast",
     "ceildiv", "children", "const_int", "is_scalar", "map_children", "select", "unary", "walk",
 ]  # fmt: skip

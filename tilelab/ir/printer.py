@@ -291,7 +291,8 @@ def _kernel(node: Kernel, p: Printer) -> None:
     args += attributes(node.attrs, p)
     blocks = _tuple(node.block_vars, p)
     threads = f", {_tuple(node.thread_vars, p)}" if node.thread_vars else ""
-    p.block(f"with Kernel({', '.join(args)}) as {blocks}{threads}:", node, node.body.body)
+    launched = "" if node.launched is None else f", {p.text(node.launched)} launched"
+    p.block(f"with Kernel({', '.join(args)}) as {blocks}{threads}{launched}:", node, node.body.body)
 
 
 def parameter(node: TensorParam | ScalarParam, p: Printer) -> str:

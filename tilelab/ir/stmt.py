@@ -120,11 +120,17 @@ class Alloc(Stmt):
     buffer: Buffer
 
 
+RESIDENT = Var("resident_blocks", lo=1)
+"""In the extents of a grid: how many blocks of the kernel the device holds at once, which the
+launcher finds out for the device at hand (multiprocessors times blocks on each)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Kernel(Stmt):
     """One device kernel of a function: its launch and its body.
 
-    `grid` has 1 to 3 extents in x, y, z order; `block_vars` one variable for each.
+    `grid` has 1 to 3 extents in x, y, z order; `block_vars` one variable for each. `launched` is
+    the number of blocks along x, where the body reads it (gridDim.x).
     """
 
     grid: tuple[Expr, ...]
@@ -133,6 +139,7 @@ class Kernel(Stmt):
     thread_vars: tuple[Var, ...]
     body: Seq
     attrs: tuple[tuple[str, object], ...] = ()
+    launched: Var | None = None
 
     @property
     def num_threads(self) -> int:

@@ -17,6 +17,7 @@ from tilelab.ir.core import Node, children, walk
 from tilelab.ir.expr import COMPARISONS, LOGICAL, Binary, Call, Expr, Load, Select, Unary, Var
 from tilelab.ir.printer import to_text
 from tilelab.ir.stmt import (
+    RESIDENT,
     Alloc,
     Break,
     Continue,
@@ -161,16 +162,22 @@ DECLARES: dict[type[Node], Callable[[Any], tuple[Node, tuple[Node, ...]] | None]
 
 
 def _function(f: Function) -> Iterable[Node]:
+    yield RESIDENT
     yield from f.sizes
     yield from f.workspaces
     for param in f.params:
         yield param.var if isinstance(param, ScalarParam) else param.buffer
 
 
+def _kernel(k: Kernel) -> Iterable[Node]:
+    launched = () if k.launched is None else (k.launched,)
+    return (*k.block_vars, *k.thread_vars, *launched)
+
+
 BINDERS: dict[type[Node], Callable[[Any], Iterable[Node]]] = {
     For: lambda s: (s.var,),
     ParallelFor: lambda s: s.vars,
-    Kernel: lambda k: (*k.block_vars, *k.thread_vars),
+    Kernel: _kernel,
     Function: _function,
     TensorParam: lambda p: (),
 }

@@ -113,6 +113,7 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
         threads=kernel.threads,
         user_threads=_user_threads(kernel),
         block_vars=block_vars,
+        launched=kernel.launched,
         thread_vars=kernel.thread_vars,
         locals=tuple(state.locals),
         shared=(*lower.slots, *(_slot(b, of_one_op=True) for b in state.scratch)),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from tilelab.passes.base import Pass
 from tilelab.passes.check_ops import check_ops
+from tilelab.passes.choose_order import choose_order
 from tilelab.passes.choose_policy import choose_policy
 from tilelab.passes.find_roles import find_roles
+from tilelab.passes.fold_clear import fold_clear
 from tilelab.passes.infer_layouts import infer_layouts
 from tilelab.passes.insert_sync import insert_sync
 from tilelab.passes.lower import lower_tile_ops
+from tilelab.passes.persist import persist
 from tilelab.passes.place_tensors import place_tensors
 from tilelab.passes.plan_pipeline import plan_pipeline
 from tilelab.passes.plan_shared_memory import plan_shared_memory
@@ -22,7 +25,10 @@ PASSES: tuple[Pass, ...] = (
     find_roles,  # before planning: whose threads run an op decides how it is lowered
     recognise_copies,  # before pipelines are planned: copies can run ahead
     choose_policy,  # before anything asks which instruction a gemm takes
+    fold_clear,  # needs each gemm's instruction; before plans, which refer to the gemms
     plan_pipeline,  # on whole ops: "this copy runs ahead" is one property of one op
+    choose_order,  # plans say which operands neighbouring tiles share
+    persist,  # before roles, so that each of them gets a loop over tiles of its own
     warp_specialize,  # realises TMA plans; before layouts, so they see the final buffers
     software_pipeline,  # realises cp.async plans, and turns what is left into plain loops
     infer_layouts,  # needs the final ops and the number of computing threads

@@ -42,8 +42,9 @@ from tilelab.tile.ops.copy import Copy
 from tilelab.tile.ops.copy_async import async_width, why_not_tma
 from tilelab.tile.ops.gemm import Gemm, plan_of
 from tilelab.tile.ops.registers import RegisterBudget
+from tilelab.tile.structure import PRODUCER_WARP, setting
 
-WARPGROUP = 128
+WARP, WARPGROUP = 32, 128
 PLAN = "plan"
 
 
@@ -239,7 +240,7 @@ def _decide(c: Candidate, ctx: PassContext, specialise: bool, why: str) -> Pipel
         producers=tuple(_planned_copy(op, engines[mechanism], c.lower) for op in producers),
         consumers=tuple(_planned(s, c.lower) for s in _work(c, mechanism)),
         buffers=tuple(VersionedBuffer(b, stages, _bytes(b)) for b in names),
-        roles=_roles(c.kernel, mechanism),
+        roles=_roles(c.kernel, mechanism, ctx),
         barriers=(),
         loc=c.loop.loc,
         reason=f"pipeline over {c.loop.var.name}: {reason}",
@@ -279,11 +280,13 @@ def _statement_label(stmt: Stmt) -> str:
     return f"{what} {written[0]}" if written else what
 
 
-def _roles(kernel: Kernel, mechanism: Mechanism) -> tuple[RolePlan, ...]:
+def _roles(kernel: Kernel, mechanism: Mechanism, ctx: PassContext) -> tuple[RolePlan, ...]:
     threads = kernel.num_threads
     if mechanism != "tma":
         return (RolePlan("all", 0, threads, None),)
     wishes: dict[str, Any] = dict(kernel.attrs)
+    if not REGISTER_WISHES.intersection(wishes) and _one_warp_loads(threads, ctx):
+        return (RolePlan("consumer", 0, threads, None), RolePlan("producer", threads, WARP, None))
     keep = "keep_registers" in wishes
     mine = wishes.get("consumer_registers", consumer_registers(threads))
     spared = wishes.get("producer_registers", PRODUCER_REGISTERS)
@@ -293,9 +296,18 @@ def _roles(kernel: Kernel, mechanism: Mechanism) -> tuple[RolePlan, ...]:
     )
 
 
+REGISTER_WISHES = frozenset({"keep_registers", "consumer_registers", "producer_registers"})
 PRODUCER_REGISTERS = 24
 REGISTERS_PER_WARPGROUP_SLOT = 512  # 64 K registers / 128 threads
 MAX_REGISTERS = 240  # largest multiple of 8 that setmaxnreg takes below the hard limit of 255
+ENOUGH_REGISTERS = 216  # a consumer's share up to here needs no registers of the producer's
+
+
+def _one_warp_loads(threads: int, ctx: PassContext) -> bool:
+    """Whether a producer of one warp leaves the consumers enough registers without setmaxnreg,
+    which moves registers between whole warpgroups."""
+    share = ctx.target.limits.registers_per_sm // (threads + WARP)
+    return bool(setting(ctx, PRODUCER_WARP)) and share >= ENOUGH_REGISTERS
 
 
 def consumer_registers(threads: int) -> int:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from tilelab.errors import TileInternalError
-from tilelab.ir import Buffer, Var
+from tilelab.ir import RESIDENT, Buffer, Var
 from tilelab.runtime import tensor_map
 from tilelab.runtime.arguments import Signature
-from tilelab.runtime.driver import Driver, Function
+from tilelab.runtime.driver import Driver, Function, device_info
 from tilelab.runtime.evaluate import function_of
 from tilelab.runtime.nvrtc import Cubin
 from tilelab.thread.nodes import Program, TensorMap, ThreadKernel
@@ -74,14 +74,16 @@ class LoadedKernel:
     """One `__global__` function on one device."""
 
     def __init__(
-        self, kernel: ThreadKernel, function: Function, signature: Signature, device: int
-    ) -> None:
+        self, kernel: ThreadKernel, function: Function, signature: Signature, device: int,
+        resident: int,
+    ) -> None:  # fmt: skip
         self._device = f"cuda:{device}"
         self.kernel = kernel
         self.function = function
         self._handle = ctypes.c_void_p(function.handle)
         self._block = (*kernel.threads, 1, 1)[:3]
-        self._grid = function_of(kernel.grid, signature.variables)
+        self._resident = resident
+        self._grid = function_of(kernel.grid, (*signature.variables, RESIDENT))
         index = {id(v): i for i, v in enumerate(signature.variables)}
         self._scalars = tuple(self._scalar(v, index) for v in kernel.scalars)
 
@@ -96,7 +98,7 @@ class LoadedKernel:
 
     def grid(self, numbers: Numbers) -> tuple[int, int, int]:
         """Blocks in x, y and z for the given sizes."""
-        x, y, z = (*self._grid(*numbers), 1, 1)[:3]
+        x, y, z = (*self._grid(*numbers, self._resident), 1, 1)[:3]
         return int(x), int(y), int(z)
 
     def pack(
@@ -145,13 +147,21 @@ class LoadedVariant:
         self.driver = driver
         program = variant.program
         self._module = driver.load(variant.cubin.image, device)
-        self.kernels = tuple(
-            LoadedKernel(k, driver.function(self._module, name, k.dynamic_bytes), signature, device)
-            for k, name in zip(program.kernels, variant.kernel_names, strict=True)
-        )
+        named = zip(program.kernels, variant.kernel_names, strict=True)
+        self.kernels = tuple(self._kernel(k, name, signature, device) for k, name in named)
         self.workspaces = tuple(
             (b, function_of(b.shape, signature.variables)) for b in program.workspaces
         )
+
+    def _kernel(
+        self, kernel: ThreadKernel, name: str, signature: Signature, device: int
+    ) -> LoadedKernel:
+        function = self.driver.function(self._module, name, kernel.dynamic_bytes)
+        resident = 1
+        if kernel.launched is not None:
+            each = self.driver.occupancy(function, kernel.num_threads, kernel.dynamic_bytes)
+            resident = max(each, 1) * device_info(device).sms
+        return LoadedKernel(kernel, function, signature, device, resident)
 
     def pack(self, places: Places, numbers: Numbers, stream: int) -> Packed:
         """The launches of a call, in order; empty grids are left out."""

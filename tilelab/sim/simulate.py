@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tilelab.errors import TileTypeError, TileValueError
-from tilelab.ir import Buffer, Expr, ScalarParam, TensorParam, Var
+from tilelab.ir import RESIDENT, Buffer, Expr, ScalarParam, TensorParam, Var
 from tilelab.sim.code import Code
 from tilelab.sim.counters import KernelCounters
 from tilelab.sim.evaluate import evaluate, scalar
@@ -52,6 +52,7 @@ def simulate(
     timeline_block: int = 0,
     progress: Progress | None = None,
     unset: Iterable[str] = (),
+    resident_blocks: int | None = None,
 ) -> SimReport:
     """Run all kernels of `program`; `arrays` (tensor parameters by name) change in place.
 
@@ -61,6 +62,9 @@ def simulate(
     `registers`: a thread's, by kernel, for the occupancy. `timeline_block`: the block (linear, x
     fastest) whose modelled timeline is kept. `progress(done, total)` counts blocks. `unset`
     names tensors that begin without values, as outputs do that the call allocates.
+    `resident_blocks`: how many blocks of a persistent kernel the imagined device holds at once
+    (None: one on each multiprocessor of the target).
+
     Raises TileErrors for arguments that do not fit and for programs that cannot be simulated;
     problems of the program itself are findings.
     """
@@ -68,6 +72,7 @@ def simulate(
     findings = Findings(_checks(checks))
     _check_schedule(schedule)
     env = _environment(program, arrays, scalars or {})
+    _set_resident(program, resident_blocks, env)
     memory = _bind(program, arrays, env)
     written = GlobalWritten(program, memory, _without_values(program, unset))
     code = Code(RUNNERS, DRIVERS, loop_seconds)
@@ -98,6 +103,22 @@ def _report(
         min((n.target.limits.clock_hz for n in launches), default=1e9),
         sum(n.dropped for n in launches),
     )
+
+
+def _check_schedule(schedule: str) -> None:
+    if schedule not in SCHEDULES:
+        raise TileValueError(
+            f"there is no schedule {schedule!r}", code="TL2108", hint="use " + ", ".join(SCHEDULES)
+        )
+
+
+def _set_resident(program: Program, wanted: int | None, env: Env) -> None:
+    if wanted is not None and wanted < 1:
+        raise TileValueError(
+            f"resident_blocks is {wanted}", code="TL2115", hint="give 1 or more, or leave it out"
+        )
+    sms = min((target_of(k).limits.sms for k in program.kernels), default=1)
+    env.set(RESIDENT, scalar(sms if wanted is None else wanted, RESIDENT.dtype))
 
 
 def _checks(checks: bool | Iterable[str]) -> frozenset[str]:
@@ -280,6 +301,8 @@ class _Launch:
         for var, extent in zip(kernel.thread_vars, kernel.threads, strict=False):
             env.set(var, (left % extent).astype(var.dtype.numpy)[None])
             left = left // extent
+        if kernel.launched is not None:
+            env.set(kernel.launched, scalar(self.grid[0], kernel.launched.dtype))
         frame = Frame(np.arange(group.size), lanes, env, group.size)
         late = self.how.schedule != "eager"
         root = Strand(group, self.code, Clock(timeline, "block"), frame, kernel.body, late)

@@ -155,7 +155,7 @@ class ThreadKernel(Node):
     `dynamic_bytes` is what the launch asks for; barriers stand in static shared memory. `threads`
     is the final block size (with producer warps), `user_threads` what the program wrote.
     `sources` is CUDA text of the program's own that stands before the kernels; `may_alias` are
-    tensors that may share memory with others.
+    tensors that may share memory with others. `launched` is gridDim.x, where the kernel reads it.
     """
 
     name: str
@@ -176,6 +176,7 @@ class ThreadKernel(Node):
     sources: tuple[str, ...] = ()
     views: tuple[Buffer, ...] = ()
     may_alias: tuple[Buffer, ...] = ()
+    launched: Var | None = None
     loc: Loc | None = field(default=None, kw_only=True)
 
     @property

@@ -84,7 +84,8 @@ def _kernel(k: ThreadKernel, p: Printer) -> None:
     for text in k.sources:
         p.line(f"source {text!r}", k)
     p.line(f"shared bytes: {k.dynamic_bytes} dynamic, {k.static_bytes} static", k)
-    p.line(f"blocks {p.text(k.block_vars)}, threads {p.text(k.thread_vars)}", k)
+    launched = "" if k.launched is None else f" of {p.text(k.launched)} launched"
+    p.line(f"blocks {p.text(k.block_vars)}{launched}, threads {p.text(k.thread_vars)}", k)
     for part in (*k.maps, *k.shared):
         p.write(part)
     for b in k.locals:

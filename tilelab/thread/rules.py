@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tilelab.ir import Node, ScalarParam, Scope
+from tilelab.ir import RESIDENT, Node, ScalarParam, Scope
 from tilelab.ir.verify import BINDERS, DECLARES, NODE_RULES
 from tilelab.thread.nodes import (
     Invoke,
@@ -71,11 +71,13 @@ def _roles(stmt: WarpRoles) -> Iterator[str]:
 
 def _kernel(k: ThreadKernel) -> Iterable[Node]:
     shared = [slot.buffer for slot in k.shared]
+    launched = () if k.launched is None else (k.launched,)
     return (*k.maps, *k.tensors, *(m.tensor for m in k.maps), *k.scalars, *k.block_vars,
-            *k.thread_vars, *k.locals, *k.views, *shared)  # fmt: skip
+            *k.thread_vars, *launched, *k.locals, *k.views, *shared)  # fmt: skip
 
 
 def _program(program: Program) -> Iterable[Node]:
+    yield RESIDENT
     for param in program.params:
         yield param.var if isinstance(param, ScalarParam) else param.buffer
     yield from program.sizes

@@ -307,7 +307,8 @@ def _grid(asked: Request, units: int, row: Instruction) -> tuple[int, int, int] 
                 continue
             if row.kind == "wgmma" and (used < units or not _wgmma_columns(asked, cols)):
                 continue
-            wanted = _preference(m // rows, n // cols, rows, cols, asked.policy)
+            traffic = _traffic(m // rows, n // cols, row)
+            wanted = _preference(traffic, rows, cols, asked.policy)
             cost = (units // used, *wanted)
             if best is None or cost < best[0]:
                 best = (cost, (rows, cols, units // used))
@@ -322,15 +323,19 @@ def _wgmma_columns(asked: Request, cols: int) -> bool:
     return n <= MAX_COLS and wgmma_width(n, accumulator_type(asked.c)) and whole
 
 
-def _preference(
-    m: int, n: int, rows: int, cols: int, policy: GemmWarpPolicy
-) -> tuple[float, float]:
-    """Smaller is better: what the policy asks, then the least operand traffic (m + n)."""
+def _traffic(m: int, n: int, row: Instruction) -> int:
+    """Rows of A and columns of B that a unit reads for its m x n part of the tile: a warp keeps
+    them in registers, a warpgroup reads both anew for every wgmma, which has `row.rows` rows."""
+    return m + n if row.kind == "mma" else m // row.rows * (row.rows + n)
+
+
+def _preference(traffic: int, rows: int, cols: int, policy: GemmWarpPolicy) -> tuple[float, float]:
+    """Smaller is better: what the policy asks, then the least operand traffic."""
     if policy is GemmWarpPolicy.FullRow:
         return (cols, 0.0)
     if policy is GemmWarpPolicy.FullCol:
         return (rows, 0.0)
-    return (m + n, cols)
+    return (traffic, cols)
 
 
 def _divisors(value: int) -> list[int]:

@@ -1,0 +1,136 @@
+"""persist: the grid becomes a loop over tiles, run by as many blocks as the device holds at once.
+
+    for n in range(ceil((tiles - block) / blocks)):      # block = blockIdx.x, blocks = gridDim.x
+        bx, by = coordinates of tile block + n * blocks
+        the program
+
+`warp-specialize` moves the loop into the roles, whose ring of slots runs on across tiles: the
+producer loads the next tile while the consumers still store the last one. The launcher sets the
+number of blocks (ir.RESIDENT). Each block takes every `blocks`-th tile, so nothing is counted in
+memory that two launches could share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilelab.ir import (
+    RESIDENT,
+    Alloc,
+    Expr,
+    For,
+    Function,
+    Kernel,
+    Let,
+    LoopKind,
+    Node,
+    Seq,
+    Stmt,
+    Var,
+    While,
+    as_expr,
+    call,
+    const_int,
+    map_children,
+    walk,
+)
+from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.block_order import ORDER, tile_of
+from tilelab.passes.lowering_context import Names
+from tilelab.passes.plan_pipeline import plan_of_loop
+from tilelab.tile.structure import PERSISTENT, setting
+
+TILES = "tiles"
+"""Attribute of the loop over the tiles of a persistent kernel."""
+
+
+def tile_loop(kernel: Kernel) -> For | None:
+    """The loop over tiles of a persistent kernel, None for others."""
+    loops = (s for s in kernel.body.body if isinstance(s, For) and is_tile_loop(s))
+    return next(loops, None)
+
+
+def is_tile_loop(loop: For) -> bool:
+    """Whether `persist` made this loop."""
+    return any(key == TILES for key, _ in loop.attrs)
+
+
+@tile_pass("persist", needs=("planned",))
+def persist(function: Function, ctx: PassContext) -> Function:
+    """Let resident blocks take tile after tile, where that loads the next one meanwhile."""
+    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
+
+
+def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
+    if not setting(ctx, PERSISTENT) or not _has_producer(kernel):
+        return kernel
+    why = why_not_persistent(kernel)
+    if why:
+        ctx.note(f"one block for each tile: {why}", kernel)
+        return kernel
+    ctx.note(
+        "as many blocks as the device holds at once take tile after tile, so that the producer "
+        "loads a tile while the consumers store the one before",
+        kernel,
+    )
+    return _over_tiles(kernel)
+
+
+def _has_producer(kernel: Kernel) -> bool:
+    """Whether some role could run ahead into the next tile."""
+    plans = (plan_of_loop(s) for s in kernel.body.body if isinstance(s, For))
+    return any(plan is not None and plan.mechanism == "tma" for plan in plans)
+
+
+def why_not_persistent(kernel: Kernel) -> str:
+    """Why a block must not take several tiles; empty when it may."""
+    if const_int(_tiles(kernel)) == 1:
+        return "there is only one tile"
+    if any(key == "source" for key, _ in kernel.attrs):
+        return "CUDA text of the program's own may use the block's number"
+    if any(isinstance(n, While) for n in walk(kernel.body)):
+        return "a while loop may wait for another block"
+    return ""
+
+
+def _tiles(kernel: Kernel) -> Expr:
+    total = as_expr(1)
+    for extent in kernel.grid:
+        total = total * extent
+    return total
+
+
+def _over_tiles(kernel: Kernel) -> Kernel:
+    """The kernel as a loop over tiles; allocations stay outside of it."""
+    tiles, loc = _tiles(kernel), kernel.loc
+    known = const_int(tiles)
+    last = None if known is None else max(known - 1, 0)
+    block = Var("block", lo=0, hi=last, role="block")
+    blocks = Var("blocks", lo=1, hi=known)
+    number = Var("n", lo=0, hi=last)
+    tile = Var("tile", lo=0, hi=last)
+    count = (tiles - block + blocks - 1) // blocks
+    names = Names({v.name for v in (block, blocks, number, tile, *kernel.block_vars)})
+    body: list[Stmt] = [
+        Let(tile, block + number * blocks, loc=loc),
+        *tile_of(kernel, tile, names),
+        *(s for s in kernel.body.body if not isinstance(s, Alloc)),
+    ]
+    loop = For(
+        number, as_expr(0), count, as_expr(1), LoopKind.SERIAL, Seq(tuple(body), loc=loc),
+        attrs=((TILES, True),), loc=loc,
+    )  # fmt: skip
+    allocs: list[Stmt] = [s for s in kernel.body.body if isinstance(s, Alloc)]
+    return replace(
+        kernel,
+        grid=(call("min", tiles, RESIDENT),),
+        block_vars=(block,),
+        launched=blocks,
+        attrs=tuple(a for a in kernel.attrs if a[0] != ORDER),
+        body=Seq((*allocs, loop), loc=kernel.body.loc),
+    )
+
+
+def bound_variables(node: Node) -> list[Var]:
+    """Variables that lets and loops under `node` bind."""
+    return [n.var for n in walk(node) if isinstance(n, Let | For)]
