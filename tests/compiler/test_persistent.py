@@ -15,11 +15,12 @@ from tilelab.sim import simulate
 SIZES = (400, 328, 200)  # 4 x 3 tiles of 128 with tails on every axis, 4 steps of 64
 
 
-def run(kernel: Any, sizes: tuple[int, int, int], **options: Any) -> float:
+def run(kernel: Any, sizes: tuple[int, int, int], relu: bool = False, **options: Any) -> float:
     """The error of a simulated call; fails on any finding."""
     import torch
 
     a, b, reference = inputs(*sizes)
+    reference = reference.clamp(min=0) if relu else reference
     c = torch.full(sizes[:2], float("nan"), dtype=torch.half)
     arrays = {"A": a.numpy(), "B": b.numpy(), "C": c.numpy()}
     report = simulate(kernel.program, arrays, **options)
@@ -36,7 +37,10 @@ def test_any_number_of_blocks(stages: int, schedule: str, resident: int) -> None
     assert run(kernel, SIZES, resident_blocks=resident, schedule=schedule) < 1e-3
 
 
-@pytest.mark.parametrize("switch", ["persistent", "wgmma_in_flight", "fold_clear", "producer_warp"])
+SWITCHES = ["persistent", "wgmma_in_flight", "fold_clear", "producer_warp", "tma_store"]
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
 def test_each_switch_alone(switch: str) -> None:
     kernel = build(*SIZES, configs={f"tl.{switch}": False})
     assert run(kernel, SIZES, resident_blocks=2) < 1e-3
@@ -92,3 +96,57 @@ def test_dynamic_sizes() -> None:
     kernel = tilelab.compile(gemm(m, n, k, bm=64, bn=64, bk=32), target=HOPPER)
     for sizes in [(200, 136, 72), (1, 8, 8), (330, 264, 0)]:
         assert run(kernel, sizes, resident_blocks=3) < 1e-3 or sizes[2] == 0
+
+
+STAGED: dict[str, dict[str, Any]] = {
+    "two consumers by rows": {"bn": 256, "threads": 256, "stages": 4},
+    "two consumers by columns": {"bm": 64, "bn": 256, "threads": 256},
+    "one part, one tile": {"bm": 64, "bn": 64, "bk": 256, "stages": 3},
+    "two slabs": {"bm": 256, "bn": 128, "threads": 256, "stages": 2},
+    "relu": {"relu": True},
+}
+
+
+@pytest.mark.parametrize("case", list(STAGED))
+@pytest.mark.parametrize("schedule", ["late", "eager", "random"])
+def test_accumulators_leave_by_tma(case: str, schedule: str) -> None:
+    config = STAGED[case]
+    kernel = build(*SIZES, **config)
+    assert "tl::tma_store(" in kernel.get_kernel_source()
+    error = run(kernel, SIZES, relu="relu" in config, resident_blocks=3, schedule=schedule)
+    assert error < 1e-3
+
+
+def test_staging_must_not_cost_a_block() -> None:
+    """Small tiles keep their many blocks on a multiprocessor, and store from registers."""
+    source = build(256, 256, 256, bm=64, bn=64, bk=32).get_kernel_source()
+    assert "tl::tma_store(" not in source and "tl::quad_transpose(" in source
+
+
+def test_a_tensor_that_is_used_again_is_written_at_once() -> None:
+    """TMA stores arrive some time later: not where the kernel reads or rewrites the tensor."""
+
+    def program(twice: bool) -> Any:
+        @T.prim_func
+        def main(
+            A: T.Tensor((128, 256), "float16"),
+            B: T.Tensor((256, 128), "float16"),
+            C: T.Tensor((128, 128), "float16"),
+        ):
+            with T.Kernel(1, threads=128):
+                a = T.alloc_shared((128, 256), "float16")
+                b = T.alloc_shared((256, 128), "float16")
+                c = T.alloc_fragment((128, 128), "float32")
+                T.copy(A, a)
+                T.copy(B, b)
+                T.clear(c)
+                T.gemm(a, b, c)
+                T.copy(c, C)
+                if twice:
+                    for i, j in T.Parallel(128, 128):
+                        C[i, j] = C[i, j] + 1
+
+        return tilelab.compile(main, target=HOPPER).get_kernel_source()
+
+    assert "tl::tma_store(" in program(False)
+    assert "tl::tma_store(" not in program(True)

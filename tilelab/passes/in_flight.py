@@ -4,7 +4,8 @@
     after:  wait until the last group is done; free its slot
 
 With one consumer warpgroup nothing else fills the tensor cores between two groups (measured: +8 to
-13%); with two it gains nothing. A slot is held one step longer, which needs a third one.
+13%); with two it gains nothing. A slot is held one step longer, which needs a third one, and costs
+more than it brings where loads set the pace (measured for 64x64 tiles: -2%).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from tilelab.tile.ops.gemm import Gemm, WaitWgmma
 from tilelab.tile.structure import IN_FLIGHT, setting
 
 FEWEST_SLOTS = 3
+MULTIPLIED_PER_CYCLE = 2048  # 16-bit products of a multiprocessor's tensor cores
+MOST_BYTES_PER_CYCLE = 96  # loads of more than this for each cycle of products set the pace
 
 
 def runs_on(ring: Ring, work: Sequence[Stmt], threads: int, ctx: PassContext) -> Gemm | None:
@@ -31,7 +34,7 @@ def runs_on(ring: Ring, work: Sequence[Stmt], threads: int, ctx: PassContext) ->
     if ring.plan.num_stages < FEWEST_SLOTS or ring.arrivals == threads or len(work) != 1:
         return None
     gemm = work[0]
-    if not isinstance(gemm, Gemm) or not gemm.waits:
+    if not isinstance(gemm, Gemm) or not gemm.waits or _loads_set_the_pace(ring, gemm):
         return None
     ctx.note(
         f"{gemm.label()} runs on while the next one is issued: one warpgroup computes, so nothing "
@@ -41,6 +44,12 @@ def runs_on(ring: Ring, work: Sequence[Stmt], threads: int, ctx: PassContext) ->
     return gemm
 
 
+def _loads_set_the_pace(ring: Ring, gemm: Gemm) -> bool:
+    m, n, k = gemm.extents
+    cycles = m * n * k * gemm.a.dtype.bits / 16 / MULTIPLIED_PER_CYCLE
+    return ring.bytes > MOST_BYTES_PER_CYCLE * cycles
+
+
 def released_late(ring: Ring, gemm: Gemm, k: Expr) -> tuple[list[Stmt], list[Stmt]]:
     """What an iteration (use `k` of the ring) does after its tiles have come, and what follows
     the loop."""
@@ -48,14 +57,14 @@ def released_late(ring: Ring, gemm: Gemm, k: Expr) -> tuple[list[Stmt], list[Stm
     trip = (loop.var - loop.start) // loop.step
     body: list[Stmt] = [
         replace(gemm, waits=False),
-        WaitWgmma(1, loc=gemm.loc),
+        WaitWgmma(1, "the group before is done; this one runs on", loc=gemm.loc),
         _release(ring, k - 1, binary(">", trip, 0), "the slot before may be refilled"),
     ]
     extent = loop.extent
     count = const_int(extent)
     some = None if count is not None and count > 0 else binary(">", extent, 0)
     last = _release(ring, ring.first + extent - 1, some, "the last slot may be refilled")
-    return body, [WaitWgmma(0, loc=gemm.loc), last]
+    return body, [WaitWgmma(0, "the accumulator is complete", loc=gemm.loc), last]
 
 
 def _release(ring: Ring, k: Expr, condition: Expr | None, why: str) -> Stmt:

@@ -8,7 +8,7 @@ left out: their ring orders them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +25,6 @@ from tilelab.ir import (
     While,
     as_expr,
     const_int,
-    walk,
 )
 from tilelab.ir.stmt import OWN_ELEMENTS
 from tilelab.passes.base import PassContext, tile_pass
@@ -40,10 +39,10 @@ from tilelab.passes.shared_accesses import (
     shared_accesses,
 )
 from tilelab.passes.shared_lifetimes import overlapping
+from tilelab.passes.staging_room import named_barriers
 from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC,
     MBARRIER_ARRIVE,
-    NAMED_BARRIER_ARRIVE,
     NAMED_BARRIER_SYNC,
     SYNCTHREADS,
 )
@@ -132,7 +131,7 @@ class Syncer:
         self.lanes: Threads | None = None  # inside a branch that part of one warp takes
         self.by_program = bool(ctx.option("tl.disable_thread_storage_sync", False))
         self._numbers: dict[tuple[int, int], int] = {}
-        self._taken = set(_named_by_user(kernel))
+        self._taken = set(named_barriers(kernel))
 
     def _partners(self, buffers: Iterable[int]) -> set[int]:
         """Buffers that share bytes with one of `buffers` (ids)."""
@@ -160,7 +159,8 @@ class Syncer:
             return rule(self, s, state)
         if isinstance(s, Invoke) and s.intrinsic in _BARRIERS:
             fence = self._fence(state, s)
-            state.clear()
+            if self._joins_all(s):
+                state.clear()
             return [*fence, self._of_role(s)]
         if isinstance(s, Invoke) and s.intrinsic is MBARRIER_ARRIVE:
             return [*self._fence(state, s), s]
@@ -168,6 +168,13 @@ class Syncer:
         out = self._barrier_for(accesses, state, s)
         state.add(accesses)
         return [*out, s]
+
+    def _joins_all(self, barrier: Invoke) -> bool:
+        """Whether a barrier joins all threads that run here, not only some warps of them."""
+        if barrier.intrinsic is not NAMED_BARRIER_SYNC or self.role is None:
+            return True
+        joined = const_int(barrier.operands[1])
+        return joined is None or joined >= self.role[1]
 
     def _barrier_for(
         self, accesses: list[tuple[Buffer, str]], state: Pending, s: Stmt
@@ -311,12 +318,3 @@ _RULES: dict[type[Stmt], Callable[[Syncer, Any, Pending], list[Stmt]]] = {
     Seq: Syncer.nested, If: Syncer.branch, For: Syncer.loop, While: Syncer.loop,
     WarpRoles: Syncer.roles,
 }  # fmt: skip
-
-
-def _named_by_user(kernel: ThreadKernel) -> Iterator[int]:
-    """Numbers of the named barriers that the program itself uses."""
-    for n in walk(kernel.body):
-        if isinstance(n, Invoke) and n.intrinsic in (NAMED_BARRIER_SYNC, NAMED_BARRIER_ARRIVE):
-            number = const_int(n.operands[0])
-            if number is not None:
-                yield number

@@ -38,6 +38,9 @@ from tilelab.passes.infer_layouts import worker_threads
 from tilelab.passes.lower_loops import scalar_rewriter
 from tilelab.passes.lower_wide import lower_parallel
 from tilelab.passes.lowering_context import shared_state
+from tilelab.passes.persist import is_tile_loop
+from tilelab.passes.plan_shared_memory import extent_of, round_up
+from tilelab.passes.staging_room import staging_of
 from tilelab.passes.touch import touches
 from tilelab.thread.intrinsics.barrier import SYNCTHREADS
 from tilelab.thread.nodes import (
@@ -53,6 +56,7 @@ from tilelab.thread.nodes import (
 )
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import TileOp, pick_strategy
+from tilelab.tile.staging import Staging
 
 OF_PROGRAM = "of_program"
 """Marks loops that the program wrote, apart from those a lowering made."""
@@ -85,16 +89,33 @@ class Lowered:
 
 
 def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -> Lowered:
+    """One kernel; without staging tiles where scratch that lowerings asked for took their room."""
+    staging = staging_of(kernel, ctx)
+    done = _lowered(kernel, function, ctx, number, staging)
+    if staging is None or not staging.tiles:
+        return done
+    extents = (extent_of(slot.buffer) for slot in done.kernel.shared)
+    total = sum(round_up(size, alignment) for size, alignment in extents)
+    if total <= ctx.target.limits.shared_per_block:
+        return done
+    ctx.note("accumulators leave without staging tiles: other scratch takes their room", kernel)
+    return _lowered(kernel, function, ctx, number, None)
+
+
+def _lowered(
+    kernel: Kernel, function: Function, ctx: PassContext, number: int, staging: Staging | None
+) -> Lowered:
     name = f"{function.name}_kernel" + (f"_{number}" if len(function.kernels) > 1 else "")
     taken = {p.name for p in function.params} | {v.name for v in function.sizes} | {name}
     taken |= {n.buffer.name for n in walk(kernel) if isinstance(n, Alloc)}
     taken |= {b.name for b in function.workspaces}
     taken |= {n.var.name for n in walk(kernel) if isinstance(n, For | Let)}
-    state = shared_state(kernel, ctx, taken)
     threads = worker_threads(kernel)
     lets, tid = _linear_thread(kernel, threads)
+    state = shared_state(kernel, ctx, taken)
+    state.staging = staging
     lower = Lowering(LowerContext(state, tid, threads), kernel)
-    body = lower.seq(kernel.body)
+    body = lower.with_exit(lower.seq(kernel.body))
     prologue, block_vars = block_order(kernel, state.names)
     used = {id(n) for n in _outside_maps(body)}
     views = tuple(b for b in lower.views if id(b) in used)
@@ -116,7 +137,11 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
         launched=kernel.launched,
         thread_vars=kernel.thread_vars,
         locals=tuple(state.locals),
-        shared=(*lower.slots, *(_slot(b, of_one_op=True) for b in state.scratch)),
+        shared=(
+            *lower.slots,
+            *(_slot(b, of_one_op=True) for b in state.scratch),
+            *(_slot(b) for b in state.staged()),
+        ),
         dynamic_bytes=0,
         static_bytes=0,
         body=replace(body, body=(*start, *body.body)),
@@ -224,11 +249,18 @@ class Lowering:
             self.slots.append(_slot(s.buffer))
         return []
 
+    def with_exit(self, body: Seq) -> Seq:
+        """What these threads run, and what they must do before they end."""
+        staging = self.ctx.shared.staging
+        last = None if staging is None else staging.at_exit.pop(self.ctx.first_thread, None)
+        return body if last is None else replace(body, body=(*body.body, last))
+
     def nested(self, s: Seq) -> list[Stmt]:
         return [self.seq(s)]
 
     def loop(self, s: For) -> list[Stmt]:
         kind = LoopKind.SERIAL if s.kind is LoopKind.PIPELINED else s.kind
+        body = self.seq(s.body) if is_tile_loop(s) else self._repeated(s.body)
         return [
             replace(
                 s,
@@ -236,10 +268,20 @@ class Lowering:
                 extent=self.scalar.value(s.extent),
                 step=self.scalar.value(s.step),
                 kind=kind,
-                body=self.seq(s.body),
+                body=body,
                 attrs=(*s.attrs, (OF_PROGRAM, True)),
             )
         ]
+
+    def _repeated(self, s: Seq) -> Seq:
+        """The body of a loop that the program wrote."""
+        staging = self.ctx.shared.staging
+        if staging is None:
+            return self.seq(s)
+        staging.loops += 1
+        done = self.seq(s)
+        staging.loops -= 1
+        return done
 
     def branch(self, s: If) -> list[Stmt]:
         cond = self.scalar.value(s.cond)
@@ -250,7 +292,7 @@ class Lowering:
         return [replace(s, cond=cond, then=then, orelse=orelse)]
 
     def while_loop(self, s: While) -> list[Stmt]:
-        return [replace(s, cond=self.scalar.value(s.cond), body=self.seq(s.body))]
+        return [replace(s, cond=self.scalar.value(s.cond), body=self._repeated(s.body))]
 
     def let(self, s: Let) -> list[Stmt]:
         return [replace(s, value=self.scalar.value(s.value))]
@@ -277,7 +319,7 @@ class Lowering:
             lets, tid = self._thread_in(role)
             inner = replace(self.ctx, tid=tid, num_threads=role.count, first_thread=role.first)
             lower = Lowering(inner, self.kernel)
-            body = lower.seq(role.body)
+            body = lower.with_exit(lower.seq(role.body))
             self.slots.extend(lower.slots)
             used = {id(n) for n in _outside_maps(body)}
             start = tuple(let for let in lets if id(let.var) in used)

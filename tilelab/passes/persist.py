@@ -24,6 +24,7 @@ from tilelab.ir import (
     Let,
     LoopKind,
     Node,
+    Scope,
     Seq,
     Stmt,
     Var,
@@ -37,7 +38,9 @@ from tilelab.ir import (
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.block_order import ORDER, tile_of
 from tilelab.passes.lowering_context import Names
+from tilelab.passes.plan import VersionedBuffer
 from tilelab.passes.plan_pipeline import plan_of_loop
+from tilelab.passes.plan_shared_memory import DYNAMIC_ALIGNMENT, MERGE, extent_of, round_up
 from tilelab.tile.structure import PERSISTENT, setting
 
 TILES = "tiles"
@@ -64,7 +67,7 @@ def persist(function: Function, ctx: PassContext) -> Function:
 def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     if not setting(ctx, PERSISTENT) or not _has_producer(kernel):
         return kernel
-    why = why_not_persistent(kernel)
+    why = why_not_persistent(kernel) or _no_room(kernel, ctx)
     if why:
         ctx.note(f"one block for each tile: {why}", kernel)
         return kernel
@@ -91,6 +94,26 @@ def why_not_persistent(kernel: Kernel) -> str:
     if any(isinstance(n, While) for n in walk(kernel.body)):
         return "a while loop may wait for another block"
     return ""
+
+
+def _no_room(kernel: Kernel, ctx: PassContext) -> str:
+    """Why its tiles must share bytes, which they do only in straight-line code; empty when they
+    need not."""
+    if ctx.option(MERGE, False):
+        return f"{MERGE} is set"
+    slots = {id(v.buffer): v.versions for n in walk(kernel) for v in _versioned(n)}
+    total = 0
+    for buffer in (n.buffer for n in walk(kernel) if isinstance(n, Alloc)):
+        if buffer.scope is Scope.SHARED and buffer.alias_of is None:
+            size, alignment = extent_of(buffer)
+            total += round_up(size, alignment) * slots.get(id(buffer), 1)
+    fits = total + DYNAMIC_ALIGNMENT <= ctx.target.limits.shared_per_block
+    return "" if fits else "its tiles fit into shared memory only where they share bytes"
+
+
+def _versioned(node: Node) -> tuple[VersionedBuffer, ...]:
+    plan = plan_of_loop(node) if isinstance(node, For) else None
+    return () if plan is None else plan.buffers
 
 
 def _tiles(kernel: Kernel) -> Expr:

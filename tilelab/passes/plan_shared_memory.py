@@ -35,7 +35,7 @@ def _kernel(kernel: ThreadKernel, ctx: PassContext) -> ThreadKernel:
     apart = total_bytes(planned)
     wanted = bool(ctx.option(MERGE, False))
     if (wanted or apart > limit) and not ctx.option(NO_REUSE, False):
-        shared = _placed(kernel, place(_tiles(kernel), _extent, live_ranges(kernel)))
+        shared = _placed(kernel, place(_tiles(kernel), extent_of, live_ranges(kernel)))
         if shared.dynamic_bytes < planned.dynamic_bytes:
             planned = shared
             _tell(planned, apart, limit, ctx)
@@ -51,7 +51,7 @@ def _apart(kernel: ThreadKernel) -> dict[int, int]:
     offsets: dict[int, int] = {}
     end = 0
     for buffer in _tiles(kernel):
-        size, alignment = _extent(buffer)
+        size, alignment = extent_of(buffer)
         offsets[id(buffer)] = -(-end // alignment) * alignment
         end = offsets[id(buffer)] + size
     return offsets
@@ -63,7 +63,7 @@ def _placed(kernel: ThreadKernel, offsets: Mapping[int, int]) -> ThreadKernel:
     before = {id(s.buffer): s for s in kernel.shared}
     static = 0
     for buffer in _storages(kernel):
-        size, _ = _extent(buffer)
+        size, _ = extent_of(buffer)
         if buffer.scope is Scope.BARRIER:
             slots.append(SharedSlot(buffer, static, size, dynamic=False))
             static += -(-size // BARRIER_ALIGNMENT) * BARRIER_ALIGNMENT
@@ -111,7 +111,7 @@ def _storages(kernel: ThreadKernel) -> list[Buffer]:
     return [slot.buffer for slot in kernel.shared if id(slot.buffer) in used]
 
 
-def _extent(buffer: Buffer) -> tuple[int, int]:
+def extent_of(buffer: Buffer) -> tuple[int, int]:
     """Bytes and alignment of one buffer."""
     if buffer.scope is Scope.BARRIER:
         return BARRIER_BYTES * int(buffer.static_shape[0]), BARRIER_BYTES
@@ -121,6 +121,11 @@ def _extent(buffer: Buffer) -> tuple[int, int]:
     for extent in buffer.static_shape:
         count *= extent
     return count, 16
+
+
+def round_up(value: int, grain: int) -> int:
+    """The next multiple of `grain`."""
+    return -(-value // grain) * grain
 
 
 def stages_of(buffer: Buffer) -> int:

@@ -25,6 +25,7 @@ from tilelab.ir.simplify import divisibility
 from tilelab.layout import Fragment, SharedLayout
 from tilelab.target import Target
 from tilelab.thread.nodes import Alignment, TensorMap
+from tilelab.tile.staging import Staging
 
 VECTOR_BYTES = 16  # widest access of one thread
 
@@ -45,6 +46,11 @@ class Shared:
     scratch: list[Buffer] = field(default_factory=list[Buffer])
     safe: dict[int, Expr] = field(default_factory=dict[int, Expr])  # reads past a tensor's end
     unwaited: list[Stmt] = field(default_factory=list[Stmt])  # fences of running accumulators
+    staging: Staging | None = None  # None: accumulators leave without staging tiles
+
+    def staged(self) -> tuple[Buffer, ...]:
+        """The staging tiles that lowerings have asked for."""
+        return () if self.staging is None else tuple(self.staging.tiles.values())
 
 
 @dataclass

@@ -16,6 +16,7 @@ from tilelab.tile.elementwise import move, tile_extents
 from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, writes
 from tilelab.tile.operands import check_same_tile, here, pair_regions
 from tilelab.tile.ops.copy_async import async_width, cp_async_tile, tma_load_tile
+from tilelab.tile.ops.copy_staged import staged_plan, staged_store
 from tilelab.tile.ops.copy_wide import quad_store, quad_store_plan
 
 
@@ -116,6 +117,16 @@ def _tma(op: Copy, ctx: LowerContext) -> Iterable[Stmt]:
 def _cp_async(op: Copy, ctx: LowerContext) -> Iterable[Stmt]:
     """cp.async: every thread starts copies of 4 to 16 bytes that bypass registers."""
     return cp_async_tile(ctx, op.src, op.dst, op.loc)
+
+
+@lowering(
+    Copy, needs={Feature.TMA}, when=lambda op, ctx: staged_plan(op.src, op.dst, ctx) is not None
+)
+def _staged_accumulator_store(op: Copy, ctx: LowerContext) -> Iterable[Stmt]:
+    """Accumulator to global: stmatrix into staging tiles, stored by TMA while work goes on."""
+    plan = staged_plan(op.src, op.dst, ctx)
+    assert plan is not None
+    return staged_store(ctx, op.src, op.dst, plan, op.loc)
 
 
 @lowering(Copy, when=lambda op, ctx: quad_store_plan(op.src, op.dst, ctx) is not None)

@@ -28,10 +28,10 @@ def why_not_tma(src: Region, dst: Region, ctx: LowerContext) -> str:
         return "it is not a copy from global to shared memory"
     if src.dtype != dst.dtype:
         return f"it converts {src.dtype} to {dst.dtype}"
-    return _tensor_refusal(src, ctx) or _tile_refusal(dst)
+    return tensor_refusal(src, ctx) or _tile_refusal(dst)
 
 
-def _tensor_refusal(src: Region, ctx: LowerContext) -> str:
+def tensor_refusal(src: Region, ctx: LowerContext) -> str:
     """What about the tensor keeps TMA away."""
     tensor = src.buffer
     if tensor.alias_of is not None:

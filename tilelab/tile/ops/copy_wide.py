@@ -15,7 +15,8 @@ from tilelab.layout import Digit, Fragment
 from tilelab.thread.intrinsics.warp import QUAD_TRANSPOSE
 from tilelab.thread.nodes import Invoke, Ref, VectorCopy
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import expand, guard_of, guarded, loop, tile_extents
+from tilelab.tile.elementwise import expand, guard_of, guarded, loop
+from tilelab.tile.operands import is_whole
 
 BLOCKS = 4  # n8 blocks of one transpose
 LANES_PER_QUAD = 4
@@ -51,7 +52,7 @@ def quad_store_plan(src: Region, dst: Region, ctx: LowerContext) -> QuadPlan | N
     """The plan when `src` is an accumulator fragment and `dst` takes 16-byte stores, else None."""
     if src.buffer.scope is not Scope.FRAGMENT or dst.buffer.scope is not Scope.GLOBAL:
         return None
-    if dst.dtype.bits != 16 or len(tile_extents(src)) != 2 or src.buffer.rank != 2:
+    if dst.dtype.bits != 16 or not is_whole(src) or src.buffer.rank != 2:
         return None
     layout = src.buffer.layout
     if not isinstance(layout, Fragment) or layout.is_padded or layout.replication != 1:

@@ -279,19 +279,19 @@ def wait_wgmma(id: int) -> WaitWgmma:
 
 @dataclass(frozen=True, eq=False)
 class WaitWgmma(TileOp):
-    """Wait until at most `pending` gemms of the program's own waiting are under way."""
+    """Wait until at most `pending` gemms that do not wait themselves are under way."""
 
     op_name: ClassVar[str] = "wait_wgmma"
 
     pending: int = 0
+    why: str = "the program uses what the gemm computed"
 
 
 @lowering(WaitWgmma, needs={Feature.WGMMA})
 def _wait(op: WaitWgmma, ctx: LowerContext) -> Iterable[Stmt]:
     """The instruction of a warpgroup, and behind it the accumulators' registers."""
-    reason = "the program uses what the gemm computed"
     fences = () if op.pending else tuple(ctx.shared.unwaited)
-    wait = Invoke(warpgroup_wait(op.pending), (), reason, loc=op.loc)
+    wait = Invoke(warpgroup_wait(op.pending), (), op.why, loc=op.loc)
     yield Seq((wait, *fences), loc=op.loc)
 
 
