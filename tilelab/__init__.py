@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tilelab.pass_config import PassConfigKey
     from tilelab.profiler import Profiler, TensorSupplyType
     from tilelab.runtime.cache import disable_cache, enable_cache, is_cache_enabled
+    from tilelab.suggest import suggest_config
     from tilelab.target import Target, parse_target
     from tilelab.thread.intrinsics.extern import register_extern
 
@@ -55,7 +56,7 @@ __all__ = [
     "disable_cache", "enable_cache", "engine", "env", "errors", "is_cache_enabled", "jit",
     "language", "layout", "load_ipython_extension", "lower", "math", "next_power_of_2",
     "par_compile", "parse_target", "profiler", "register_cuda_postproc", "register_extern",
-    "set_log_level", "testing", "tileop", "tools", "transform", "tvm", "utils",
+    "set_log_level", "suggest_config", "testing", "tileop", "tools", "transform", "tvm", "utils",
 ]  # fmt: skip
 
 _MODULES = frozenset({
@@ -70,7 +71,7 @@ _HOMES = {
     "is_cache_enabled": "runtime.cache", "autotune": "autotuner", "lower": "engine.lower",
     "register_cuda_postproc": "engine", "set_log_level": "logs", "Profiler": "profiler",
     "TensorSupplyType": "profiler", "DataType": "language.dtypes:dtype",
-    "cdiv": "math", "next_power_of_2": "math",
+    "suggest_config": "suggest", "cdiv": "math", "next_power_of_2": "math",
 }  # fmt: skip
 
 

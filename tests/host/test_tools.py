@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 import torch
 
+import tilelab
 import tilelab.language as T
 from tests.host.test_surface import code_of
+from tests.kernels import build
 from tilelab import layout
 from tilelab.carver import MatmulTemplate, template
 from tilelab.carver.arch import CDNA, CUDA, driver
 from tilelab.carver.roller.rasterization import NoRasterization
+from tilelab.errors import TileValueError
 from tilelab.layout import swizzled
 from tilelab.target import DEFAULT_TARGET, TARGETS
 from tilelab.tools import Analyzer, plot_layout
@@ -47,6 +50,35 @@ def test_suggestions_follow_the_problem() -> None:
     assert small.rasterization_plan is NoRasterization
     a, b = torch.randn(8, 4), torch.randn(6, 4)
     assert torch.allclose(MatmulTemplate(8, 6, 4).equivalent_function()(a, b), a @ b.T)
+
+
+def test_suggested_configs_are_those_of_the_hand_written_kernels() -> None:
+    """The tile sizes that measured best on an H200, in the order of the model."""
+    for size in (2048, 4096, 8192):
+        best = tilelab.suggest_config(size, size, size, target="sm_90a")[0]
+        sizes = (best.block_M, best.block_N, best.block_K, best.num_stages, best.threads)
+        assert sizes == (128, 256, 64, 4, 256)
+        assert (len(best.why) == 4 and "512 tiles" in str(best)) or size != 4096
+    skinny = tilelab.suggest_config(64, 8192, 8192, target="sm_90a")[0]
+    assert (skinny.block_M, skinny.block_K) == (64, 128)
+
+
+def test_suggestions_compile_without_spills() -> None:
+    for target in TARGETS:
+        for config in tilelab.suggest_config(512, 512, 512, target=target, count=2):
+            tiles = {"bm": config.block_M, "bn": config.block_N, "bk": config.block_K}
+            kernel = build(
+                512, 512, 512, **tiles, stages=config.num_stages, threads=config.threads,
+                target={"kind": "cuda", "arch": target},
+            )  # fmt: skip
+            assert not kernel.cubin.warnings
+
+
+def test_suggestions_refuse_what_is_no_problem() -> None:
+    with pytest.raises(TileValueError, match="K is 0"):
+        tilelab.suggest_config(64, 64, 0)
+    with pytest.raises(TileValueError, match="no tile of float16 fits"):
+        tilelab.suggest_config(64, 64, 8, target="sm_90a")
 
 
 def test_questions_to_the_device() -> None:

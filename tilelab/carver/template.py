@@ -2,7 +2,7 @@
 
 Every combination of usual tile sizes that fits into shared memory and registers is ranked by a
 model of a pipelined loop: arithmetic, operand traffic and the latency of loads, in whole rounds
-of the chip's multiprocessors.
+of the chip's multiprocessors, and never faster than device memory brings the operands once.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ from tilelab.thread.occupancy import occupancy
 from tilelab.tile.ops.gemm_plan import GemmPlan, GemmWarpPolicy, Request, Side, plan_gemm
 
 _ROWS_AND_COLS = (32, 64, 128, 256)
-_DEPTH_BYTES = (64, 128)  # of a row of a stage: half and all of the widest swizzle
+_DEPTH_BYTES = (64, 128, 256)  # of a row of a stage: half, all and twice the widest swizzle
 _STAGES, _THREADS = (2, 3, 4), (128, 256)
 _WARPS_OF = {"wgmma": 4, "mma": 1}
 _OWN_REGISTERS = 40  # addresses, loop counters and operands of a thread, beside its accumulators
-_L2_FACTOR = 2.0  # tiles are shared through L2: traffic counts at twice the DRAM bandwidth
-_LOAD_SECONDS, _STEP_SECONDS = 0.8e-6, 0.03e-6  # a load from device memory; a step's barriers
+_CYCLE_SECONDS = 1 / 1.6e9
+_L2_BYTES_PER_CYCLE = 64  # that a multiprocessor gets from the L2 cache
+_LONE_WARPGROUP = 0.93  # of the tensor cores' rate, measured: nobody fills the gaps of one consumer
+_EPILOGUE_CYCLES = 0.14  # for each element of a tile, measured: its sums leave the registers
+_LOAD_SECONDS = 1.5e-6  # from asking for a tile to its arrival, while every multiprocessor loads
+_STEP_SECONDS = 0.01e-6  # the barriers of a step
 _PANEL = 8
 
 
@@ -117,14 +121,19 @@ class MatmulTemplate:
         arithmetic, its share of the memory traffic, or what loads in flight leave uncovered."""
         blocks = -(-self.M // plan.m) * -(-self.N // plan.n)
         rounds = -(-blocks // (limits.sms * resident))
-        flops = 2.0 * plan.m * plan.n * plan.k * resident
-        traffic = float((plan.m + plan.n) * plan.k * element * resident)
+        here = min(resident, -(-blocks // limits.sms))  # blocks that a multiprocessor really gets
+        flops = 2.0 * plan.m * plan.n * plan.k * here
+        traffic = float((plan.m + plan.n) * plan.k * element * here)
+        lone = plan.kind == "wgmma" and plan.warps_m * plan.warps_n * here == 1
         step = max(
-            flops * limits.sms / limits.tensor_flops_16bit,
-            traffic * limits.sms / (_L2_FACTOR * limits.dram_bytes_per_second),
+            flops * limits.sms / limits.tensor_flops_16bit / (_LONE_WARPGROUP if lone else 1.0),
+            traffic / _L2_BYTES_PER_CYCLE * _CYCLE_SECONDS,
             _LOAD_SECONDS / (stages - 1),
         )
-        return rounds * (_LOAD_SECONDS + -(-self.K // plan.k) * (step + _STEP_SECONDS))
+        epilogue = plan.m * plan.n * here * _EPILOGUE_CYCLES * _CYCLE_SECONDS
+        steps = -(-self.K // plan.k) * (step + _STEP_SECONDS)
+        once = (self.M + self.N) * self.K * element / limits.dram_bytes_per_second
+        return max(rounds * (_LOAD_SECONDS + steps + epilogue), once)
 
 
 _WHY = "suggestions are made for matrix multiplications only"

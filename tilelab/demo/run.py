@@ -35,9 +35,12 @@ class Demo:
     right: bool
 
 
+_TEXTBOOK = {"tl.plain_pipeline": True}  # the structure that the page explains
+
+
 def _kernel(size: int, target: Target) -> JITKernel:
     program: Any = gemm(size, size, size)
-    return JITKernel(program.function, out_idx=[2], target=target)
+    return JITKernel(program.function, out_idx=[2], target=target, pass_configs=_TEXTBOOK)
 
 
 def demo(output: Path, size: int | None = None) -> Demo:

@@ -79,7 +79,10 @@ def _first_user(loop: For, kernel: Kernel, ctx: PassContext) -> Gemm | None:
             continue
         others = (t for t in touches(loop) if t.buffer.storage is stmt.c.buffer.storage)
         alone = all(t.stmt is stmt for t in others)
-        if alone and plan_of(stmt, planning_context(ctx, kernel.num_threads)).kind == "wgmma":
+        if (
+            alone
+            and plan_of(stmt, planning_context(kernel, ctx, kernel.num_threads)).kind == "wgmma"
+        ):
             return stmt
     return None
 

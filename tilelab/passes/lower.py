@@ -39,7 +39,7 @@ from tilelab.passes.lower_loops import scalar_rewriter
 from tilelab.passes.lower_wide import lower_parallel
 from tilelab.passes.lowering_context import shared_state
 from tilelab.passes.persist import is_tile_loop
-from tilelab.passes.plan_shared_memory import extent_of, round_up
+from tilelab.passes.plan_shared_memory import DYNAMIC_ALIGNMENT, extent_of, round_up
 from tilelab.passes.staging_room import staging_of
 from tilelab.passes.touch import touches
 from tilelab.thread.intrinsics.barrier import SYNCTHREADS
@@ -95,7 +95,7 @@ def _kernel(kernel: Kernel, function: Function, ctx: PassContext, number: int) -
     if staging is None or not staging.tiles:
         return done
     extents = (extent_of(slot.buffer) for slot in done.kernel.shared)
-    total = sum(round_up(size, alignment) for size, alignment in extents)
+    total = sum(round_up(size, alignment) for size, alignment in extents) + DYNAMIC_ALIGNMENT
     if total <= ctx.target.limits.shared_per_block:
         return done
     ctx.note("accumulators leave without staging tiles: other scratch takes their room", kernel)

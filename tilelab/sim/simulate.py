@@ -112,13 +112,6 @@ def _check_schedule(schedule: str) -> None:
         )
 
 
-def _check_schedule(schedule: str) -> None:
-    if schedule not in SCHEDULES:
-        raise TileValueError(
-            f"there is no schedule {schedule!r}", code="TL2108", hint="use " + ", ".join(SCHEDULES)
-        )
-
-
 def _set_resident(program: Program, wanted: int | None, env: Env) -> None:
     if wanted is not None and wanted < 1:
         raise TileValueError(
