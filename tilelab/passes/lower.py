@@ -39,7 +39,7 @@ from tilelab.passes.lower_loops import scalar_rewriter
 from tilelab.passes.lower_wide import lower_parallel
 from tilelab.passes.lowering_context import shared_state
 from tilelab.passes.persist import is_tile_loop
-from tilelab.passes.plan_shared_memory import DYNAMIC_ALIGNMENT, extent_of, round_up
+from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of, round_up
 from tilelab.passes.staging_room import staging_of
 from tilelab.passes.touch import touches
 from tilelab.thread.intrinsics.barrier import SYNCTHREADS

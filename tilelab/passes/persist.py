@@ -40,7 +40,7 @@ from tilelab.passes.block_order import ORDER, tile_of
 from tilelab.passes.lowering_context import Names
 from tilelab.passes.plan import VersionedBuffer
 from tilelab.passes.plan_pipeline import plan_of_loop
-from tilelab.passes.plan_shared_memory import DYNAMIC_ALIGNMENT, MERGE, extent_of, round_up
+from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, MERGE, extent_of, round_up
 from tilelab.tile.structure import PERSISTENT, setting
 
 TILES = "tiles"

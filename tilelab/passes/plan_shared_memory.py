@@ -14,13 +14,15 @@ from dataclasses import replace
 from tilelab.errors import SharedMemoryOverflow
 from tilelab.ir import Buffer, Scope, walk
 from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.shared_extent import (
+    BARRIER_ALIGNMENT,
+    DYNAMIC_ALIGNMENT,
+    MERGE,
+    NO_REUSE,
+    extent_of,
+)
 from tilelab.passes.shared_lifetimes import live_ranges, overlapping, place
 from tilelab.thread.nodes import Program, SharedSlot, ThreadKernel
-
-BARRIER_BYTES = 8
-BARRIER_ALIGNMENT = 16
-MERGE, NO_REUSE = "tl.enable_aggressive_shared_memory_merge", "tl.disable_shared_memory_reuse"
-DYNAMIC_ALIGNMENT = 1024  # of the dynamic part: static bytes before it are rounded up to this
 
 
 @tile_pass("plan-shared-memory", needs=("lowered",), makes=("placed",))
@@ -109,23 +111,6 @@ def _storages(kernel: ThreadKernel) -> list[Buffer]:
     """What needs a place: the used buffers, and the storage of used views."""
     used = {id(b.storage) for b in _used(kernel)}
     return [slot.buffer for slot in kernel.shared if id(slot.buffer) in used]
-
-
-def extent_of(buffer: Buffer) -> tuple[int, int]:
-    """Bytes and alignment of one buffer."""
-    if buffer.scope is Scope.BARRIER:
-        return BARRIER_BYTES * int(buffer.static_shape[0]), BARRIER_BYTES
-    if buffer.layout is not None:
-        return buffer.layout.num_bytes, buffer.layout.alignment
-    count = buffer.dtype.bytes
-    for extent in buffer.static_shape:
-        count *= extent
-    return count, 16
-
-
-def round_up(value: int, grain: int) -> int:
-    """The next multiple of `grain`."""
-    return -(-value // grain) * grain
 
 
 def stages_of(buffer: Buffer) -> int:

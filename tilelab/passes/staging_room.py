@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tilelab.ir import Alloc, Expr, Kernel, Node, Scope, walk
 from tilelab.layout import Fragment
 from tilelab.passes.base import PassContext
-from tilelab.passes.plan_shared_memory import DYNAMIC_ALIGNMENT, MERGE, extent_of, round_up
+from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, MERGE, extent_of, round_up
 from tilelab.passes.touch import touches
 from tilelab.thread.intrinsics.barrier import NAMED_BARRIER_ARRIVE, NAMED_BARRIER_SYNC
 from tilelab.thread.nodes import Invoke
