@@ -133,13 +133,6 @@ def _checks(checks: bool | Iterable[str]) -> frozenset[str]:
     return chosen
 
 
-def _check_schedule(schedule: str) -> None:
-    if schedule not in SCHEDULES:
-        raise TileValueError(
-            f"there is no schedule {schedule!r}", code="TL2108", hint="use " + ", ".join(SCHEDULES)
-        )
-
-
 def _without_values(program: Program, unset: Iterable[str]) -> list[Buffer]:
     """Tensors that hold nothing when the program begins: workspaces, and those named."""
     named = {p.name: p.buffer for p in program.params if isinstance(p, TensorParam)}
