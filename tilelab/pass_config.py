@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilelab.errors import TileValueError
+from tilelab.tile.structure import SWITCHES
 
 _TL_KEYS = """
     ast_print_enable config_index_bitwidth debug_merge_shared_memory_allocations
@@ -25,8 +26,7 @@ _TL_KEYS = """
     layout_cost_model layout_visualization_enable layout_visualization_formats
     loop_unswitching_allow_non_trivial_else pass_profile pass_profile_threshold_ms plain_pipeline
     disable_setmaxnreg ptxas_register_usage_level reducer_force_baseline simplify
-    storage_rewrite_detect_inplace persistent group_order wgmma_in_flight fold_clear tma_store
-    producer_warp
+    storage_rewrite_detect_inplace
 """
 _TIR_KEYS = """
     add_lower_pass disable_cse disable_storage_rewrite disable_vectorize enable_debug
@@ -36,7 +36,8 @@ _RENAMED = {"disable_safe_memory_legalize": "DISABLE_SAFE_MEMORY_ACCESS"}
 
 
 def _members() -> dict[str, str]:
-    found = {f"TL_{_RENAMED.get(k, k.upper())}": f"tl.{k}" for k in _TL_KEYS.split()}
+    keys = [*_TL_KEYS.split(), *(switch.key.removeprefix("tl.") for switch in SWITCHES)]
+    found = {f"TL_{_RENAMED.get(k, k.upper())}": f"tl.{k}" for k in keys}
     found.update({f"TIR_{k.upper()}": f"tirx.{k}" for k in _TIR_KEYS.split()})
     found["CUDA_KERNELS_OUTPUT_DIR"] = "cuda.kernels_output_dir"
     return found
@@ -45,24 +46,15 @@ def _members() -> dict[str, str]:
 PassConfigKey = enum.Enum("PassConfigKey", _members(), type=str, module=__name__)  # type: ignore[misc]
 PassConfigKey.__doc__ = "Keys of pass_configs; the plain string of a key is accepted as well."
 
-SWITCHES = (
-    "persistent",
-    "group_order",
-    "wgmma_in_flight",
-    "fold_clear",
-    "tma_store",
-    "producer_warp",
-)
-"""Parts of the generated structure; `tile.structure` says what each one is."""
 ACTIVE = frozenset(
     f"tl.{key}"
     for key in (
         "device_compile_flags", "disable_safe_memory_legalize", "disable_setmaxnreg",
         "disable_shared_memory_reuse", "disable_thread_storage_sync", "disable_tma_lower",
         "disable_warp_specialized", "disable_wgmma", "enable_aggressive_shared_memory_merge",
-        "enable_fast_math", "plain_pipeline", "ptxas_register_usage_level", *SWITCHES,
+        "enable_fast_math", "plain_pipeline", "ptxas_register_usage_level",
     )
-)  # fmt: skip
+) | {switch.key for switch in SWITCHES}  # fmt: skip
 _KEYS = frozenset(_members().values())
 _told: set[str] = set()
 

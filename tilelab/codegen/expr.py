@@ -148,7 +148,10 @@ def _call(e: Call, ctx: Context) -> Piece:
     if e.fn in _OPERATORS:
         return _binary(Binary(_OPERATORS[e.fn], e.args[0], e.args[1], e.dtype), ctx)
     args = [piece(a, ctx)[0] for a in e.args]
-    return math_fn(e.fn).text(e.args[0].dtype, args), PRIMARY
+    function = math_fn(e.fn)
+    for name in function.helpers:
+        ctx.preamble.use_helper(name)
+    return function.text(e.args[0].dtype, args), PRIMARY
 
 
 # ---- binary operators -------------------------------------------------------------------------

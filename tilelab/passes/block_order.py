@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilelab.ir import Expr, Kernel, Let, Stmt, Var, as_expr, call, const_int
+from tilelab.passes.uneven_tiles import is_longest_first, longest_first
 
 ORDER = "swizzle"
 """Attribute of a kernel: (rows of a panel, "row" or "column")."""
@@ -65,6 +66,12 @@ def panels_of(kernel: Kernel) -> Panels | None:
 
 def block_order(kernel: Kernel, names: Callable[[str], str]) -> tuple[list[Stmt], tuple[Var, ...]]:
     """Statements that compute the kernel's block variables, and the hardware's block indices."""
+    if is_longest_first(kernel):
+        raw = tuple(_raw(v, names) for v in kernel.block_vars)
+        number = as_expr(0)
+        for var, extent in zip(reversed(raw), reversed(kernel.grid), strict=True):
+            number = number * extent + var
+        return longest_first(kernel, number, names, grouped=True), raw
     panels = panels_of(kernel)
     if panels is None:
         return [], kernel.block_vars
@@ -77,6 +84,8 @@ def block_order(kernel: Kernel, names: Callable[[str], str]) -> tuple[list[Stmt]
 def tile_of(kernel: Kernel, number: Expr, names: Callable[[str], str]) -> list[Stmt]:
     """Statements that compute the kernel's block variables from the number of a tile, counted
     along x, then y, then z (in panels where the kernel asks for them)."""
+    if is_longest_first(kernel):
+        return longest_first(kernel, number, names, grouped=False)
     panels = panels_of(kernel)
     if panels is None:
         return _row_major(kernel, number)

@@ -26,6 +26,7 @@ from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.block_order import ORDER
 from tilelab.passes.plan import PlannedOp
 from tilelab.passes.plan_pipeline import plan_of_loop
+from tilelab.passes.uneven_tiles import LONGEST_FIRST, together, uneven_axis
 from tilelab.tile.ops.copy import Copy
 from tilelab.tile.structure import GROUP_ORDER, setting
 
@@ -41,6 +42,16 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     written = any(key == ORDER for key, _ in kernel.attrs)
     if written or wanted == 0 or len(kernel.grid) < 2:
         return kernel
+    uneven = uneven_axis(kernel)
+    if uneven is not None:
+        count = together(kernel, uneven)
+        ctx.note(
+            f"tiles along {kernel.block_vars[uneven.axis].name} take different times: the longest "
+            f"first, in groups of {count} tiles of the other axes, whose operands fit L2",
+            kernel,
+        )
+        order = (uneven.axis, uneven.rising, count)
+        return replace(kernel, attrs=(*kernel.attrs, (LONGEST_FIRST, order)))
     row, column = _shared_operands(kernel)
     if row is None or column is None:
         return kernel

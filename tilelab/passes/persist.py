@@ -30,9 +30,11 @@ from tilelab.ir import (
     Var,
     While,
     as_expr,
+    binary,
     call,
     const_int,
     map_children,
+    select,
     walk,
 )
 from tilelab.passes.base import PassContext, tile_pass
@@ -41,6 +43,7 @@ from tilelab.passes.lowering_context import Names
 from tilelab.passes.plan import VersionedBuffer
 from tilelab.passes.plan_pipeline import plan_of_loop
 from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, MERGE, extent_of, round_up
+from tilelab.passes.uneven_tiles import LONGEST_FIRST, is_longest_first, is_uneven
 from tilelab.tile.structure import PERSISTENT, setting
 
 TILES = "tiles"
@@ -68,6 +71,9 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     if not setting(ctx, PERSISTENT) or not _has_producer(kernel):
         return kernel
     why = why_not_persistent(kernel) or _no_room(kernel, ctx)
+    known = const_int(_tiles(kernel))
+    if not why and known is not None and known <= ctx.target.limits.sms and is_uneven(kernel):
+        why = "there is a multiprocessor for every tile"
     if why:
         ctx.note(f"one block for each tile: {why}", kernel)
         return kernel
@@ -89,6 +95,8 @@ def why_not_persistent(kernel: Kernel) -> str:
     """Why a block must not take several tiles; empty when it may."""
     if const_int(_tiles(kernel)) == 1:
         return "there is only one tile"
+    if is_uneven(kernel) and not is_longest_first(kernel):
+        return "tiles take different times, and a free multiprocessor takes the next one best"
     if any(key == "source" for key, _ in kernel.attrs):
         return "CUDA text of the program's own may use the block's number"
     if any(isinstance(n, While) for n in walk(kernel.body)):
@@ -132,10 +140,10 @@ def _over_tiles(kernel: Kernel) -> Kernel:
     blocks = Var("blocks", lo=1, hi=known)
     number = Var("n", lo=0, hi=last)
     tile = Var("tile", lo=0, hi=last)
-    count = (tiles - block + blocks - 1) // blocks
+    count, taken = _share(kernel, tiles, block, blocks, number)
     names = Names({v.name for v in (block, blocks, number, tile, *kernel.block_vars)})
     body: list[Stmt] = [
-        Let(tile, block + number * blocks, loc=loc),
+        Let(tile, taken, loc=loc),
         *tile_of(kernel, tile, names),
         *(s for s in kernel.body.body if not isinstance(s, Alloc)),
     ]
@@ -149,9 +157,24 @@ def _over_tiles(kernel: Kernel) -> Kernel:
         grid=(call("min", tiles, RESIDENT),),
         block_vars=(block,),
         launched=blocks,
-        attrs=tuple(a for a in kernel.attrs if a[0] != ORDER),
+        attrs=tuple(a for a in kernel.attrs if a[0] not in (ORDER, LONGEST_FIRST)),
         body=Seq((*allocs, loop), loc=kernel.body.loc),
     )
+
+
+def _share(kernel: Kernel, tiles: Expr, block: Var, blocks: Var, number: Var) -> tuple[Expr, Expr]:
+    """How many tiles a block takes, and which is its `number`-th.
+
+    Tiles that get shorter are dealt to and fro, so that every block's add up to the same.
+    """
+    if not is_longest_first(kernel):
+        return (tiles - block + blocks - 1) // blocks, block + number * blocks
+    back = blocks - 1 - block
+    rounds = tiles // blocks
+    last = select(binary("==", rounds % 2, 0), block, back)
+    one_more = select(binary("<", last, tiles - rounds * blocks), as_expr(1), as_expr(0))
+    place = select(binary("==", number % 2, 0), block, back)
+    return rounds + one_more, number * blocks + place
 
 
 def bound_variables(node: Node) -> list[Var]:

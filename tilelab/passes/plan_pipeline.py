@@ -285,7 +285,7 @@ def _roles(kernel: Kernel, mechanism: Mechanism, ctx: PassContext) -> tuple[Role
     if mechanism != "tma":
         return (RolePlan("all", 0, threads, None),)
     wishes: dict[str, Any] = dict(kernel.attrs)
-    if not REGISTER_WISHES.intersection(wishes) and _one_warp_loads(threads, ctx):
+    if not REGISTER_WISHES.intersection(wishes) and _one_warp_loads(kernel, ctx):
         return (RolePlan("consumer", 0, threads, None), RolePlan("producer", threads, WARP, None))
     keep = "keep_registers" in wishes
     mine = wishes.get("consumer_registers", consumer_registers(threads))
@@ -300,14 +300,20 @@ REGISTER_WISHES = frozenset({"keep_registers", "consumer_registers", "producer_r
 PRODUCER_REGISTERS = 24
 REGISTERS_PER_WARPGROUP_SLOT = 512  # 64 K registers / 128 threads
 MAX_REGISTERS = 240  # largest multiple of 8 that setmaxnreg takes below the hard limit of 255
-ENOUGH_REGISTERS = 216  # a consumer's share up to here needs no registers of the producer's
+REGISTERS_BESIDE_TILES = 40  # addresses, descriptors, temporaries
+SCHEDULERS = 4  # of a multiprocessor: each has a quarter of its registers
 
 
-def _one_warp_loads(threads: int, ctx: PassContext) -> bool:
+def _one_warp_loads(kernel: Kernel, ctx: PassContext) -> bool:
     """Whether a producer of one warp leaves the consumers enough registers without setmaxnreg,
-    which moves registers between whole warpgroups."""
-    share = ctx.target.limits.registers_per_sm // (threads + WARP)
-    return bool(setting(ctx, PRODUCER_WARP)) and share >= ENOUGH_REGISTERS
+    which moves registers between whole warpgroups. A warp more on one of the schedulers costs the
+    warps of all of them (measured: 168 registers a thread at 288 threads)."""
+    threads = kernel.num_threads
+    warps = -(-(threads // WARP + 1) // SCHEDULERS)
+    share = ctx.target.limits.registers_per_sm // SCHEDULERS // (warps * WARP) // 8 * 8
+    tiles = (n.buffer for n in walk(kernel) if isinstance(n, Alloc))
+    held = sum(_bytes(b) for b in tiles if b.scope is Scope.FRAGMENT) // 4 // threads
+    return bool(setting(ctx, PRODUCER_WARP)) and held + REGISTERS_BESIDE_TILES <= share
 
 
 def consumer_registers(threads: int) -> int:

@@ -1,15 +1,18 @@
 """The ring of a pipelined loop with a producer role: slots, mbarriers, and how both are counted.
 
-Barriers of one loop stand in one array: full at 0..S-1, empty at S..2S-1. The k-th use of the ring
-takes slot k % S; a barrier's phase is then (k / S) % 2. In a persistent kernel k counts on across
-tiles: by the tile's number where every tile has as many iterations, else in a register.
+Tiles that the same statement reads first share a ring; others have rings of their own, so that a
+statement waits for its operands only and frees them when it is done (`tl.plain_pipeline`: one
+ring for all). Barriers of one ring stand in one array: full at 0..S-1, empty at S..2S-1. The k-th
+use of the ring takes slot k % S; a barrier's phase is then (k / S) % 2. In a persistent kernel k
+counts on across tiles: by the tile's number where every tile has as many iterations, else in a
+register.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from math import prod
 
 from tilelab.dtypes import INT32, UINT64
 from tilelab.ir import (
@@ -22,7 +25,6 @@ from tilelab.ir import (
     Let,
     Load,
     LoopKind,
-    Node,
     Scope,
     Seq,
     Stmt,
@@ -34,20 +36,24 @@ from tilelab.ir import (
 )
 from tilelab.passes.base import PassContext
 from tilelab.passes.persist import bound_variables
-from tilelab.passes.plan import BarrierPlan, PipelinePlan
+from tilelab.passes.plan import BarrierPlan, PipelinePlan, PlannedOp
 from tilelab.passes.plan_pipeline import WARPGROUP
 from tilelab.passes.versions import versioned
 from tilelab.thread.intrinsics.barrier import MBARRIER_INIT, MBARRIER_INIT_FENCE, SYNCTHREADS
 from tilelab.thread.nodes import Invoke, Ref
+from tilelab.tile.ops.copy import Copy
+from tilelab.tile.structure import SPLIT_RINGS, setting
 
 
 @dataclass(frozen=True)
 class Ring:
-    """The slots and barriers of one loop. `first` is the number of uses before the loop begins;
-    where a register counts them, it is `counter` and each role keeps its own."""
+    """Slots of one loop that are filled and freed together, and their barriers. `first` is the
+    number of uses before the loop begins; where a register counts them, it is `counter` and each
+    role keeps its own."""
 
     loop: For
     plan: PipelinePlan
+    copies: tuple[Copy, ...]  # that fill a slot
     barrier: Buffer
     slots: dict[int, Buffer]
     arrivals: int  # arrivals that free a slot
@@ -107,20 +113,72 @@ class Ring:
         ]
 
 
-def make_ring(
-    loop: For, plan: PipelinePlan, kernel: Kernel, number: int, thread: Var, tiles: For | None
+def make_rings(
+    loops: Sequence[tuple[For, PipelinePlan]], kernel: Kernel, thread: Var, tiles: For | None,
+    ctx: PassContext,
+) -> dict[int, list[Ring]]:  # fmt: skip
+    """The rings of each loop, by the loop's id; `tiles` is the loop over tiles around them. The
+    first ring of a loop keeps the count for all of them."""
+    groups = [_groups(loop, plan, ctx) for loop, plan in loops]
+    alone = sum(len(g) for g in groups) == 1
+    out: dict[int, list[Ring]] = {}
+    for number, ((loop, plan), of_loop) in enumerate(zip(loops, groups, strict=True)):
+        first, counter = _before(loop, tiles, "" if number == 0 else f"_{number}")
+        rings: list[Ring] = []
+        for copies in of_loop:
+            name = "mbarrier" if alone else f"mbarrier_{copies[0].dst.buffer.name}"
+            ring = _ring(loop, plan, copies, kernel, name, thread)
+            rings.append(replace(ring, first=first, counter=None if rings else counter))
+        record_barriers(plan, rings, ctx)
+        out[id(loop)] = rings
+    return out
+
+
+def work_of(loop: For, copies: Iterable[Copy]) -> list[Stmt]:
+    """The statements of a loop's body that its consumers run."""
+    loads = list(copies)
+    return [s for s in loop.body.body if not any(s is c for c in loads)]
+
+
+def span(work: Sequence[Stmt], tiles: Collection[int]) -> tuple[int, int]:
+    """The places of the first and the last statement that read one of the tiles (by id)."""
+    found = [i for i, s in enumerate(work) if any(id(n) in tiles for n in walk(s))]
+    return (found[0], found[-1]) if found else (0, len(work) - 1)
+
+
+def _groups(loop: For, plan: PipelinePlan, ctx: PassContext) -> list[tuple[Copy, ...]]:
+    """The loop's copies, those together that the same statement reads first."""
+    copies = [p.op for p in plan.producers if isinstance(p.op, Copy)]
+    if not setting(ctx, SPLIT_RINGS):
+        return [tuple(copies)]
+    work = work_of(loop, copies)
+    first: dict[int, list[Copy]] = {}
+    for copy in copies:
+        first.setdefault(span(work, {id(copy.dst.buffer)})[0], []).append(copy)
+    return [tuple(first[place]) for place in sorted(first)]
+
+
+def _ring(
+    loop: For, plan: PipelinePlan, copies: tuple[Copy, ...], kernel: Kernel, name: str, thread: Var
 ) -> Ring:
-    """The ring of the `number`-th loop of a kernel; `tiles` is the loop over tiles around it."""
-    stages = plan.num_stages
-    suffix = "" if number == 0 else f"_{number}"
-    barrier = Buffer(f"mbarrier{suffix}", (2 * stages,), UINT64, Scope.BARRIER, loc=loop.loc)
-    slots = {id(v.buffer): versioned(v.buffer, stages) for v in plan.buffers}
-    only_wgmma = all(op.engine.startswith("wgmma") for op in _readers(plan))
+    mine = {id(c.dst.buffer) for c in copies}
+    only_wgmma = all(op.engine.startswith("wgmma") for op in _readers(plan, mine))
     # A finished wgmma group is known to its whole warpgroup; other readers speak for themselves.
     arrivals = kernel.num_threads // WARPGROUP if only_wgmma else kernel.num_threads
-    size = sum(v.bytes_per_version for v in plan.buffers)
-    first, counter = _before(loop, tiles, suffix)
-    return Ring(loop, plan, barrier, slots, arrivals, size, thread, first, counter)
+    return make_ring(loop, plan, copies, name, thread, plan.num_stages, arrivals)
+
+
+def make_ring(
+    loop: For, plan: PipelinePlan, copies: tuple[Copy, ...], name: str, thread: Var, stages: int,
+    arrivals: int,
+) -> Ring:  # fmt: skip
+    """A ring of `stages` slots for the tiles that `copies` fill, counted from 0."""
+    barrier = Buffer(name, (2 * stages,), UINT64, Scope.BARRIER, loc=loop.loc)
+    tiles = [c.dst.buffer for c in copies]
+    slots = {id(b): versioned(b, stages) for b in tiles}
+    size = sum(prod(b.static_shape) * b.dtype.bits // 8 for b in tiles)
+    own = replace(plan, num_stages=stages)
+    return Ring(loop, own, copies, barrier, slots, arrivals, size, thread, as_expr(0))
 
 
 def _before(loop: For, tiles: For | None, suffix: str) -> tuple[Expr, Buffer | None]:
@@ -134,31 +192,34 @@ def _before(loop: For, tiles: For | None, suffix: str) -> tuple[Expr, Buffer | N
     return Var(f"first{suffix}", lo=0), counter
 
 
-def _readers(plan: PipelinePlan) -> list[Any]:
-    """Consumers that read a slot."""
-    ring = [v.buffer for v in plan.buffers]
-
-    def reads_slot(node: Node | None) -> bool:
-        return node is not None and any(n is b for n in walk(node) for b in ring)
-
-    return [op for op in plan.consumers if reads_slot(op.op)]
+def _readers(plan: PipelinePlan, tiles: Collection[int]) -> list[PlannedOp]:
+    """Consumers that read one of the tiles (by id)."""
+    return [op for op in plan.consumers if op.op and any(id(n) in tiles for n in walk(op.op))]
 
 
-def record_barriers(ring: Ring, ctx: PassContext) -> None:
-    """Add a ring's barriers to its plan in the trace."""
-    stages = ring.plan.num_stages
-    barriers = (
-        BarrierPlan("full", stages, 1, ring.bytes, "consumer", "producer"),
-        BarrierPlan("empty", stages, ring.arrivals, 0, "producer", "consumer"),
+def record_barriers(plan: PipelinePlan, rings: Sequence[Ring], ctx: PassContext) -> None:
+    """Add barriers of rings to the newest form of a loop's plan in the trace."""
+    found: list[BarrierPlan] = []
+    for ring in rings:
+        of = (
+            " " + ", ".join(c.dst.buffer.name for c in ring.copies)
+            if ring.barrier.name != "mbarrier"
+            else ""
+        )
+        stages = ring.plan.num_stages
+        found.append(BarrierPlan(f"full{of}", stages, 1, ring.bytes, "consumer", "producer"))
+        found.append(BarrierPlan(f"empty{of}", stages, ring.arrivals, 0, "producer", "consumer"))
+    index = next(
+        i for i, p in enumerate(ctx.trace.pipelines) if p.loc == plan.loc and p.loop == plan.loop
     )
-    index = next(i for i, p in enumerate(ctx.trace.pipelines) if p is ring.plan)
-    ctx.trace.pipelines[index] = replace(ring.plan, barriers=barriers)
+    known = ctx.trace.pipelines[index]
+    ctx.trace.pipelines[index] = replace(known, barriers=(*known.barriers, *found))
 
 
-def prepare(rings: Mapping[int, Ring], kernel: Kernel, thread: Var) -> list[Stmt]:
+def prepare(rings: Sequence[Ring], kernel: Kernel, thread: Var) -> list[Stmt]:
     """One thread prepares all barriers; nobody uses one before the barrier that follows."""
     body: list[Stmt] = []
-    for ring in rings.values():
+    for ring in rings:
         stages = ring.plan.num_stages
         i = Var("i", lo=0, hi=stages - 1)
         loc = ring.loop.loc

@@ -6,8 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tilelab.ir import Buffer, Expr, Load, Node, Region, Seq, Stmt, Store, Var
-from tilelab.ir.rewrite import rewrite
+from tilelab.ir import (
+    Buffer,
+    Expr,
+    For,
+    Let,
+    Load,
+    Node,
+    ParallelFor,
+    Region,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    walk,
+)
+from tilelab.ir.rewrite import rewrite, substitute
 
 
 def versioned(buffer: Buffer, stages: int) -> Buffer:
@@ -65,6 +79,24 @@ _ACCESSES: dict[type[Node], Callable[[Any, Buffer, Expr, Again], Node]] = {
     Load: _load,
     Store: _store,
 }
+
+
+def with_own_variables(
+    body: Sequence[Stmt], values: Mapping[Var, Expr] | None = None
+) -> tuple[Stmt, ...]:
+    """A copy of statements whose loops and names have variables of their own; other variables as
+    `values` says."""
+    own: dict[Var, Expr] = dict(values or {})
+    for n in (n for s in body for n in walk(s)):
+        if isinstance(n, ParallelFor):
+            own.update((v, _twin(v)) for v in n.vars)
+        elif isinstance(n, For | Let):
+            own[n.var] = _twin(n.var)
+    return tuple(substitute(s, own) for s in body)
+
+
+def _twin(v: Var) -> Var:
+    return Var(v.name, v.dtype, v.lo, v.hi)
 
 
 def sequence(body: Sequence[Stmt], like: Stmt) -> Seq:

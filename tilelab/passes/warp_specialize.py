@@ -29,12 +29,13 @@ from tilelab.ir import (
 )
 from tilelab.ir.rewrite import substitute
 from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.early_loads import early_rings, use_of
 from tilelab.passes.hoist import split_scalar
 from tilelab.passes.in_flight import released_late, runs_on
 from tilelab.passes.persist import bound_variables, tile_loop
 from tilelab.passes.plan import RolePlan
 from tilelab.passes.plan_pipeline import WARPGROUP, plan_of_loop
-from tilelab.passes.ring import Ring, make_ring, prepare, record_barriers
+from tilelab.passes.ring import Ring, make_rings, prepare, record_barriers, span, work_of
 from tilelab.passes.versions import in_slot, sequence
 from tilelab.target import Feature
 from tilelab.thread.intrinsics.barrier import (
@@ -45,7 +46,6 @@ from tilelab.thread.intrinsics.barrier import (
 )
 from tilelab.thread.intrinsics.warp import warpgroup_reg_alloc, warpgroup_reg_dealloc
 from tilelab.thread.nodes import Invoke, Role, WarpRoles
-from tilelab.tile.ops.copy import Copy
 
 USER_THREADS = "user_threads"
 
@@ -63,13 +63,19 @@ class Split:
 
     before: list[Stmt]
     rest: list[Stmt]
-    rings: dict[int, Ring]
+    rings: dict[int, list[Ring]]
+    early: dict[int, Ring]
     tiles: For | None
     ctx: PassContext
 
     @property
+    def every_ring(self) -> list[Ring]:
+        in_loops = [ring for of_loop in self.rings.values() for ring in of_loop]
+        return [*in_loops, *self.early.values()]
+
+    @property
     def first_ring(self) -> Ring:
-        return next(iter(self.rings.values()))
+        return self.every_ring[0]
 
     def role(self, name: str) -> RolePlan:
         return next(r for r in self.first_ring.plan.roles if r.name == name)
@@ -88,20 +94,20 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     threads = kernel.num_threads
     extra = next(r for r in loops[0][1].roles if r.name == "producer").threads
     thread = replace(kernel.thread_vars[0], lo=0, hi=threads + extra - 1)
-    rings = {
-        id(s): make_ring(s, plan, kernel, i, thread, tiles) for i, (s, plan) in enumerate(loops)
-    }
-    for ring in rings.values():
-        record_barriers(ring, ctx)
-    split = Split(*split_scalar(program), rings, tiles, ctx)
+    rings = make_rings(loops, kernel, thread, tiles, ctx)
+    before, rest = split_scalar(program)
+    in_loops = [ring for of_loop in rings.values() for ring in of_loop]
+    early = early_rings(program, rest, in_loops, tiles, ctx)
+    record_barriers(in_loops[0].plan, list(early.values()), ctx)
+    split = Split(before, rest, rings, early, tiles, ctx)
     roles = (
         Role("consumer", 0, threads, _consumer(split, threads)),
         Role("producer", threads, extra, _producer(split, threads)),
     )
     body = [
-        *(s for s in kernel.body.body if isinstance(s, Alloc) and not _replaced(s, rings)),
-        *(s for ring in rings.values() for s in ring.allocations()),
-        *prepare(rings, kernel, thread),
+        *(s for s in kernel.body.body if _stays(s, split.every_ring)),
+        *(s for ring in split.every_ring for s in ring.allocations()),
+        *prepare(split.every_ring, kernel, thread),
         *(split.before if tiles is None else ()),
         WarpRoles(roles, loc=kernel.loc),
     ]
@@ -116,8 +122,9 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     )
 
 
-def _replaced(alloc: Alloc, rings: dict[int, Ring]) -> bool:
-    return any(id(alloc.buffer) in ring.slots for ring in rings.values())
+def _stays(stmt: Stmt, rings: list[Ring]) -> bool:
+    """Whether a statement allocates a buffer that no ring has replaced."""
+    return isinstance(stmt, Alloc) and not any(id(stmt.buffer) in r.slots for r in rings)
 
 
 def _setmaxnreg(split: Split, role: str) -> list[Stmt]:
@@ -134,43 +141,67 @@ def _over_tiles(split: Split, body: Sequence[Stmt]) -> list[Stmt]:
     """A role's work for all tiles of its block."""
     if split.tiles is None:
         return list(body)
-    start = [s for ring in split.rings.values() for s in ring.from_zero()]
+    start = [s for ring in split.every_ring for s in ring.from_zero()]
     inside = Seq((*split.before, *body), loc=split.tiles.loc)
     return [*start, replace(split.tiles, body=inside)]
 
 
 def _consumer(split: Split, threads: int) -> Seq:
     out: list[Stmt] = []
+    k = use_of(split.tiles)
     for stmt in split.rest:
-        ring = split.rings.get(id(stmt))
-        out.extend([stmt] if ring is None else _consumer_loop(ring, threads, split.ctx))
+        rings, early = split.rings.get(id(stmt)), split.early.get(id(stmt))
+        if early is not None:
+            out.append(_arrived(early, k))
+        else:
+            out.extend([stmt] if rings is None else _consumer_loop(rings, threads, split.ctx))
+    for ring in split.early.values():
+        last = span(out, ring.slots.keys())[1] + 1
+        freed = [] if split.tiles is None else _release(ring, k, threads)
+        out = [*in_slot(out[:last], ring.slots, ring.slot(k)), *freed, *out[last:]]
     return Seq((*_setmaxnreg(split, "consumer"), *_over_tiles(split, out)))
 
 
-def _consumer_loop(ring: Ring, threads: int, ctx: PassContext) -> list[Stmt]:
-    loop = ring.loop
-    k, named = ring.named_use(loop)
-    producers = [p.op for p in ring.plan.producers]
-    work = [s for s in loop.body.body if not any(s is p for p in producers)]
-    loc = loop.loc
-    arrived = Invoke(
-        MBARRIER_WAIT, (ring.full(k), ring.phase(k)), "the slot's tiles have arrived", loc=loc
-    )
-    gemm = runs_on(ring, work, threads, ctx)
+def _consumer_loop(rings: list[Ring], threads: int, ctx: PassContext) -> list[Stmt]:
+    """The loop's work, each ring's slot waited for before its first reader and freed behind its
+    last one (a single ring: around the whole body)."""
+    loop = rings[0].loop
+    k, named = rings[0].named_use(loop)
+    work = work_of(loop, (c for ring in rings for c in ring.copies))
+    gemm = runs_on(rings[0], work, threads, ctx) if len(rings) == 1 else None
     if gemm is not None:
+        ring = rings[0]
         body, after = released_late(ring, gemm, k)
         inner = in_slot(body, ring.slots, ring.slot(k))
-        return [*ring.counted(_serial(loop, [*named, arrived, *inner])), *after]
+        return [*ring.counted(_serial(loop, [*named, _arrived(ring, k), *inner])), *after]
+    before: dict[int, list[Stmt]] = {}
+    behind: dict[int, list[Stmt]] = {}
+    for ring in rings:
+        whole = (0, len(work) - 1)
+        first, last = span(work, ring.slots.keys()) if len(rings) > 1 else whole
+        before.setdefault(first, []).append(_arrived(ring, k))
+        behind.setdefault(last, []).extend(_release(ring, k, threads))
+    slots = {i: b for ring in rings for i, b in ring.slots.items()}
+    body = list(named)
+    for place, stmt in enumerate(in_slot(work, slots, rings[0].slot(k))):
+        body += [*before.get(place, ()), stmt, *behind.get(place, ())]
+    return rings[0].counted(_serial(loop, body))
+
+
+def _arrived(ring: Ring, k: Expr) -> Stmt:
+    why = "the slot's tiles have arrived"
+    return Invoke(MBARRIER_WAIT, (ring.full(k), ring.phase(k)), why, loc=ring.loop.loc)
+
+
+def _release(ring: Ring, k: Expr, threads: int) -> list[Stmt]:
+    """Tell the producer that slot k has been read."""
+    loc = ring.loop.loc
     release: Stmt = Invoke(MBARRIER_ARRIVE, (ring.empty(k),), "the slot may be refilled", loc=loc)
-    before: tuple[Stmt, ...] = ()
     if ring.arrivals == threads:
         # Measured on an H200: without it a slow ldmatrix is overtaken by the refill of its slot.
         why = "what threads read of the slot has been read"
-        before = (Invoke(FENCE_PROXY_ASYNC, (), why, loc=loc),)
-    else:
-        release = If(binary("==", ring.thread % WARPGROUP, 0), Seq((release,), loc=loc), loc=loc)
-    body = [*named, arrived, *in_slot(work, ring.slots, ring.slot(k)), *before, release]
-    return ring.counted(_serial(loop, body))
+        return [Invoke(FENCE_PROXY_ASYNC, (), why, loc=loc), release]
+    return [If(binary("==", ring.thread % WARPGROUP, 0), Seq((release,), loc=loc), loc=loc)]
 
 
 def _serial(loop: For, body: Sequence[Stmt]) -> For:
@@ -182,8 +213,13 @@ def _serial(loop: For, body: Sequence[Stmt]) -> For:
 
 def _producer(split: Split, threads: int) -> Seq:
     ring = split.first_ring
-    loops = [split.rings[id(s)] for s in split.rest if id(s) in split.rings]
-    body = [s for r in loops for s in r.counted(_producer_loop(r))]
+    body: list[Stmt] = []
+    for stmt in split.rest:
+        if id(stmt) in split.early:
+            body += _fill(split.early[id(stmt)], use_of(split.tiles))
+        elif id(stmt) in split.rings:
+            rings = split.rings[id(stmt)]
+            body += rings[0].counted(_producer_loop(rings))
     own = _renamed(_over_tiles(split, body))
     one_thread = If(binary("==", ring.thread, threads), own, loc=ring.loop.loc)
     return Seq((*_setmaxnreg(split, "producer"), one_thread))
@@ -196,24 +232,21 @@ def _renamed(body: list[Stmt]) -> Seq:
     return substitute(whole, own)
 
 
-def _producer_loop(ring: Ring) -> For:
-    loop, loc = ring.loop, ring.loop.loc
-    k, named = ring.named_use(loop)
-    copies = [
-        replace(p.op, barrier=ring.full(k)) for p in ring.plan.producers if isinstance(p.op, Copy)
-    ]
-    body: list[Stmt] = [
-        *named,
-        Invoke(
-            MBARRIER_WAIT,
-            (ring.empty(k), binary("^", ring.phase(k), 1)),
-            "the slot is free",
-            loc=loc,
-        ),
+def _producer_loop(rings: list[Ring]) -> For:
+    loop = rings[0].loop
+    k, named = rings[0].named_use(loop)
+    return _serial(loop, [*named, *(s for ring in rings for s in _fill(ring, k))])
+
+
+def _fill(ring: Ring, k: Expr) -> list[Stmt]:
+    """Load a ring's tiles into slot k once it is free."""
+    loc, free = ring.loop.loc, (ring.empty(k), binary("^", ring.phase(k), 1))
+    copies = [replace(c, barrier=ring.full(k)) for c in ring.copies]
+    return [
+        Invoke(MBARRIER_WAIT, free, "the slot is free", loc=loc),
         Invoke(MBARRIER_EXPECT_TX, (ring.full(k), as_expr(ring.bytes)), loc=loc),
         *in_slot(copies, ring.slots, ring.slot(k)),
     ]
-    return _serial(loop, body)
 
 
 __all__ = ["USER_THREADS", "warp_specialize"]

@@ -13,6 +13,7 @@ from tilelab.ir import For, If, Node, Seq, Stmt, While
 from tilelab.sim.code import Driver
 from tilelab.sim.frame import Frame
 from tilelab.sim.loops import going, iterations, together, while_true
+from tilelab.sim.partition import apart
 from tilelab.sim.statements import bind_result, sides
 from tilelab.sim.strand import Parting, Strand
 from tilelab.sim.waits import HandOver, JoinWait
@@ -73,11 +74,14 @@ def _drive_if(s: Strand, stmt: If, frame: Frame) -> Iterator[Any]:
 def _drive_roles(s: Strand, stmt: WarpRoles, frame: Frame) -> Iterator[Any]:
     parts: list[tuple[str, Seq, Frame]] = []
     free = frame.lanes >= 0
+    groups = apart(s.code, stmt, frame)
     for role in stmt.roles:
         chosen = (frame.lanes >= role.first) & (frame.lanes < role.first + role.count)
         free &= ~chosen
         if chosen.any():
-            parts.append((role.name, role.body, frame.narrowed(None, chosen, s.group.size)))
+            for rows in groups:
+                part = frame.narrowed(rows, chosen, s.group.size)
+                parts.append((role.name, role.body, part))
     idle = [frame.narrowed(None, free, s.group.size)] if free.any() else []
     yield from _branch(s, parts, idle, stmt)
 

@@ -17,6 +17,7 @@ from tilelab.dtypes import DType
 from tilelab.errors import TileNameError, TileTypeError
 from tilelab.thread.directed import MODES, OPERATIONS, numpy_meaning
 from tilelab.thread.intrinsic import Array, Cost
+from tilelab.thread.intrinsics.helpers import EXP2_APPROX
 
 _WIDEN = {"float16": "__half2float({})", "bfloat16": "__bfloat162float({})"}
 _NARROW = {"float16": "__float2half_rn({})", "bfloat16": "__float2bfloat16_rn({})"}
@@ -36,6 +37,7 @@ class MathFn:
     cost: Cost = "special"
     boolean: bool = False
     wide: str = ""  # the form of 64-bit integers, where it is another one
+    helpers: tuple[str, ...] = ()  # that the text calls
 
     def text(self, dtype: DType, args: Sequence[str]) -> str:
         """The CUDA expression, operands and (unless boolean) result of type `dtype`."""
@@ -192,6 +194,7 @@ _SIGMOID = MathFn(
     _same_width(_logistic),
 )  # fmt: skip
 _FMA = MathFn("fma", 3, "fmaf({0}, {1}, {2})", "fma({0}, {1}, {2})", "", _fma, "alu")
+_EXP2_APPROX = MathFn("__exp2f", 1, "tl::exp2_approx({0})", "", "", np.exp2, helpers=(EXP2_APPROX,))
 
 _ENTRIES = [
     _MIN, _MAX, _ABS, _SIGMOID, _FMA,
@@ -208,7 +211,7 @@ _ENTRIES = [
     _float("round", _round_away), _float("nearbyint", np.rint), _float("rint", np.rint),
     _float("fmod", np.fmod, 2), _float("copysign", np.copysign, 2), _float("hypot", np.hypot, 2),
     _test("isnan", np.isnan), _test("isinf", np.isinf), _test("isfinite", np.isfinite),
-    _fast("__expf", np.exp), _fast("__exp10f", _exp10),
+    _EXP2_APPROX, _fast("__expf", np.exp), _fast("__exp10f", _exp10),
     _fast("__logf", np.log), _fast("__log2f", np.log2), _fast("__log10f", np.log10),
     _fast("__sinf", np.sin), _fast("__cosf", np.cos), _fast("__tanf", np.tan),
     _fast("__powf", np.power, 2), _fast("__fdividef", np.divide, 2),

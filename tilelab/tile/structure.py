@@ -33,8 +33,21 @@ STAGED_STORES = Switch("tl.tma_store", True, False)
 """Accumulators leave through shared memory and TMA stores where there is room."""
 PRODUCER_WARP = Switch("tl.producer_warp", True, False)
 """One warp loads, not a warpgroup, where the consumers' registers allow it."""
+SPLIT_RINGS = Switch("tl.split_rings", True, False)
+"""Operands of different statements of a pipelined loop have rings of their own."""
+OVERLAP_GEMMS = Switch("tl.overlap_gemms", True, False)
+"""The first of two chained products of an iteration runs with the last of the one before."""
+PRECISE_MATH = Switch("tl.precise_math", False, False)
+"""float32 arithmetic as written: no approximate exp2, no reciprocals, no reordered factors."""
+SPLIT_LOOPS = Switch("tl.split_loops", True, False)
+"""Iterations in which a mask admits every element run in a loop without it."""
+EARLY_LOADS = Switch("tl.early_loads", True, False)
+"""Tiles loaded once before a pipelined loop are the producer's to load."""
 
-SWITCHES = (PERSISTENT, GROUP_ORDER, IN_FLIGHT, FOLD_CLEAR, STAGED_STORES, PRODUCER_WARP)
+SWITCHES = (
+    PERSISTENT, GROUP_ORDER, IN_FLIGHT, FOLD_CLEAR, STAGED_STORES, PRODUCER_WARP, SPLIT_RINGS,
+    OVERLAP_GEMMS, PRECISE_MATH, SPLIT_LOOPS, EARLY_LOADS,
+)  # fmt: skip
 
 
 class Options(Protocol):
@@ -50,6 +63,7 @@ def setting(ctx: Options, switch: Switch) -> Any:
 
 
 __all__ = [
-    "FOLD_CLEAR", "GROUP_ORDER", "IN_FLIGHT", "PERSISTENT", "PLAIN", "PRODUCER_WARP",
-    "STAGED_STORES", "SWITCHES", "Switch", "setting",
+    "EARLY_LOADS", "FOLD_CLEAR", "GROUP_ORDER", "IN_FLIGHT", "OVERLAP_GEMMS", "PERSISTENT", "PLAIN",
+    "PRECISE_MATH", "PRODUCER_WARP", "SPLIT_LOOPS", "SPLIT_RINGS", "STAGED_STORES", "SWITCHES",
+    "Switch", "setting",
 ]  # fmt: skip

@@ -54,6 +54,18 @@ LANE_ID = helper(
 """,
 )
 
+EXP2_APPROX = helper(
+    "exp2_approx",
+    f"""
+{INLINE} float exp2_approx(float x) {{
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}}
+""",
+)
+"""2**x to 2 units in the last place, subnormal operands and results as 0 (PTX ISA, ex2)."""
+
 
 def _small_int(name: str, type_name: str, view: str, bits: str) -> str:
     """Integer n as a float: `first + n` are the bits of 2^p + n - lo, `zero` those of 2^p - lo."""

@@ -31,7 +31,7 @@ from tilelab.tile.ops.gemm_mma import mma_tile
 from tilelab.tile.ops.gemm_plan import GemmWarpPolicy
 from tilelab.tile.ops.gemm_request import for_all_matrices, plan_of
 from tilelab.tile.ops.gemm_simt import clear, simt_tile
-from tilelab.tile.ops.gemm_wgmma import wgmma_tile
+from tilelab.tile.ops.gemm_wgmma import fence_accumulator, wgmma_tile
 
 
 def gemm(
@@ -279,18 +279,22 @@ def wait_wgmma(id: int) -> WaitWgmma:
 
 @dataclass(frozen=True, eq=False)
 class WaitWgmma(TileOp):
-    """Wait until at most `pending` gemms that do not wait themselves are under way."""
+    """Wait until at most `pending` gemms that do not wait themselves are under way. `done`: the
+    accumulators that may be used from then on, where a pass knows them."""
 
     op_name: ClassVar[str] = "wait_wgmma"
 
     pending: int = 0
     why: str = "the program uses what the gemm computed"
+    done: tuple[Region, ...] = ()
 
 
 @lowering(WaitWgmma, needs={Feature.WGMMA})
 def _wait(op: WaitWgmma, ctx: LowerContext) -> Iterable[Stmt]:
     """The instruction of a warpgroup, and behind it the accumulators' registers."""
     fences = () if op.pending else tuple(ctx.shared.unwaited)
+    if op.done:
+        fences = tuple(fence_accumulator(ctx, region, op.loc) for region in op.done)
     wait = Invoke(warpgroup_wait(op.pending), (), op.why, loc=op.loc)
     yield Seq((wait, *fences), loc=op.loc)
 

@@ -5,6 +5,7 @@ Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", "Matrix-des
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from tilelab.errors import Loc
@@ -22,6 +23,7 @@ from tilelab.ir import (
     unary,
 )
 from tilelab.layout import SharedLayout
+from tilelab.thread.intrinsics.tensor_core import accumulator_type
 from tilelab.thread.intrinsics.wgmma import (
     WARPGROUP_ARRIVE,
     WARPGROUP_COMMIT,
@@ -110,6 +112,15 @@ def fence(registers: Buffer, first: Expr, total: int, acc: str, loc: Loc | None)
     """Pin the accumulator's registers: its writes stay before the instructions, reads behind the
     wait, and the assembler has no reason to add waits of its own (its warnings C7510 to C7519)."""
     return Invoke(fence_registers(total, acc), (Ref(registers, (first,), total),), loc=loc)
+
+
+def fence_accumulator(ctx: LowerContext, region: Region, loc: Loc | None) -> Stmt:
+    """As `fence`, for the accumulator that a region of a fragment is."""
+    buffer = region.buffer
+    matrices = prod(buffer.static_shape[:-2])
+    total = int(ctx.placed(buffer).static_shape[0]) // matrices
+    acc = accumulator_type(buffer.dtype)
+    return fence(ctx.placed(buffer), matrix_number(region) * total, total, acc, loc)
 
 
 def operand(

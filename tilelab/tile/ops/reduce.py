@@ -121,7 +121,7 @@ REDUCTIONS = (
 
 @dataclass(frozen=True, eq=False)
 class Reduce(TileOp):
-    """`dst = combine(src along axis)`."""
+    """`dst = combine(src along axis) * factor`; the factor is a pass's, for maxima alone."""
 
     op_name: ClassVar[str] = "reduce"
 
@@ -130,6 +130,7 @@ class Reduce(TileOp):
     kind: str = "sum"
     axis: int = 0
     clear: bool = True
+    factor: float = 1.0
     spread: Fragment | None = None
 
     def check(self) -> None:
@@ -198,6 +199,8 @@ class Reduce(TileOp):
         value = np.abs(value) if self.kind.startswith("abs") else value
         join = getattr(np, combine.numpy)
         result = join.reduce(value, axis=self.axis, keepdims=self.keeps_axis)
+        if self.factor != 1:
+            result = np.multiply(result, self.factor, dtype=self.dst.dtype.numpy)
         env.put(self.dst, result if self.clear else join(env.get(self.dst), result))
 
 

@@ -126,6 +126,8 @@ def reduce_registers(
     r = ctx.fresh("r", count)
     place, inside = _register_in(ctx, _result_layout(op, layout), ctx.fragment(target), r)
     value: Expr = Load(partial, (r,))
+    if op.factor != 1:
+        value = binary("*", value, Const(op.factor, target.dtype))
     if _in_registers(op.dst) and not op.clear:
         value = join(Load(registers, (place,)), value)
     store = guarded(inside, [Store(registers, (place,), value, loc=loc)], loc)

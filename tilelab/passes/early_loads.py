@@ -1,0 +1,97 @@
+"""Loads before a pipelined loop that the producer role can issue: a tile of Q, a row of scales.
+
+Such a copy becomes a TMA load with a barrier of its own. It starts with the first loads of the
+loop, and in a persistent kernel, with two slots where they fit, during the tile before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilelab.ir import Alloc, Expr, For, Kernel, Scope, Stmt, as_expr, walk
+from tilelab.passes.base import PassContext
+from tilelab.passes.hoist import unavailable
+from tilelab.passes.lowering_context import planning_context
+from tilelab.passes.plan_pipeline import WARPGROUP
+from tilelab.passes.ring import Ring, make_ring
+from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of, round_up
+from tilelab.passes.touch import touches
+from tilelab.tile.operands import is_whole
+from tilelab.tile.ops.copy import Copy
+from tilelab.tile.ops.copy_async import why_not_tma
+from tilelab.tile.ops.gemm import Gemm, plan_of
+from tilelab.tile.structure import EARLY_LOADS, setting
+
+
+def early_rings(
+    kernel: Kernel, rest: Sequence[Stmt], rings: Sequence[Ring], tiles: For | None, ctx: PassContext
+) -> dict[int, Ring]:
+    """By the copy's id, the rings of the copies among `rest` that the producer issues."""
+    if not setting(ctx, EARLY_LOADS):
+        return {}
+    found: dict[int, Ring] = {}
+    room = ctx.target.limits.shared_per_block - DYNAMIC_ALIGNMENT - _taken(kernel, rings)
+    first = rings[0]
+    for place, copy in enumerate(rest):
+        if not isinstance(copy, Copy) or not _may_move(copy, place, kernel, rest, ctx):
+            continue
+        size = round_up(*extent_of(copy.dst.buffer))
+        slots = 2 if tiles is not None and size <= room else 1
+        room -= size * (slots - 1)
+        arrivals = _arrivals(copy, rest, kernel, ctx)
+        name = f"mbarrier_{copy.dst.buffer.name}"
+        around = first.loop if tiles is None else tiles
+        ring = make_ring(around, first.plan, (copy,), name, first.thread, slots, arrivals)
+        found[id(copy)] = ring
+        ctx.note(f"{copy.label()}: loaded by the producer, in {slots} slot(s)", copy)
+    return found
+
+
+def use_of(tiles: For | None) -> Expr:
+    """The number of an early ring's use: one for each tile of the block."""
+    return as_expr(0) if tiles is None else tiles.var
+
+
+def _taken(kernel: Kernel, rings: Sequence[Ring]) -> int:
+    """Bytes of the shared tiles, those in rings as often as they have slots."""
+    versions = {i: ring.plan.num_stages for ring in rings for i in ring.slots}
+    total = 0
+    for buffer in (n.buffer for n in walk(kernel) if isinstance(n, Alloc)):
+        if buffer.scope is Scope.SHARED and buffer.alias_of is None:
+            total += round_up(*extent_of(buffer)) * versions.get(id(buffer), 1)
+    return total
+
+
+def _may_move(
+    copy: Copy, place: int, kernel: Kernel, rest: Sequence[Stmt], ctx: PassContext
+) -> bool:
+    """Whether a copy can be issued before the statements that precede it, by another role."""
+    tile, tensor = copy.dst.buffer, copy.src.buffer
+    if why_not_tma(copy.src, copy.dst, planning_context(ctx, kernel.num_threads)):
+        return False
+    if not is_whole(copy.dst) or unavailable(copy.src.starts, rest):
+        return False
+    views = (n.buffer for n in walk(kernel) if isinstance(n, Alloc))
+    if any(v.storage is tile.storage and v is not tile for v in views):
+        return False
+    for touch in touches(kernel):
+        if touch.stmt is copy:
+            continue
+        if touch.is_write and any(touch.buffer.storage is b.storage for b in (tile, tensor)):
+            return False
+    before = (t for s in rest[:place] for t in touches(s))
+    return not any(t.buffer.storage is tile.storage for t in before)
+
+
+def _arrivals(copy: Copy, rest: Sequence[Stmt], kernel: Kernel, ctx: PassContext) -> int:
+    """How many arrivals free a slot: one a warpgroup where only wgmma reads it."""
+    lower = planning_context(ctx, kernel.num_threads)
+    readers = [
+        t.stmt for s in rest for t in touches(s)
+        if t.buffer is copy.dst.buffer and t.stmt is not copy
+    ]  # fmt: skip
+    only = all(isinstance(s, Gemm) and plan_of(s, lower).kind == "wgmma" for s in readers)
+    return kernel.num_threads // WARPGROUP if only and readers else kernel.num_threads
+
+
+__all__ = ["early_rings", "use_of"]
