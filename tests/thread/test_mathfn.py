@@ -11,6 +11,7 @@ from tests.thread.nvrtc import compile_cuda, needs_nvrtc
 from tilelab.dtypes import as_dtype
 from tilelab.errors import TileError
 from tilelab.target import SM80
+from tilelab.thread.intrinsics import helper_texts
 from tilelab.thread.mathfn import MATH, MathFn, infinity_text, math_fn
 
 FLOATS = [as_dtype(n) for n in ("float16", "bfloat16", "float32", "float64")]
@@ -29,7 +30,8 @@ def _forms() -> list[tuple[MathFn, object]]:
 
 @needs_nvrtc
 def test_every_form_compiles():
-    lines = ["#include <cuda_fp16.h>", "#include <cuda_bf16.h>"]
+    helpers = "\n".join(helper_texts((), [h for m in MATH.values() for h in m.helpers]))
+    lines = ["#include <cuda_fp16.h>", "#include <cuda_bf16.h>", f"namespace tl {{\n{helpers}\n}}"]
     for i, (fn, dtype) in enumerate(_forms()):
         result = "bool" if fn.boolean else dtype.cuda
         text = fn.text(dtype, [f"in[{k}]" for k in range(fn.arity)])
@@ -49,7 +51,7 @@ REFERENCE = {
     "exp2": lambda x: 2.0**x, "round": lambda x: math.copysign(math.floor(abs(x) + 0.5), x),
     "abs": abs, "min": min, "max": max, "fma": lambda a, b, c: a * b + c,
     "nearbyint": round, "rint": round, "__exp10f": lambda x: 10.0**x, "__powf": math.pow,
-    "__fdividef": lambda a, b: a / b,
+    "__fdividef": lambda a, b: a / b, "__exp2f": lambda x: 2.0**x,
 }  # fmt: skip
 
 
