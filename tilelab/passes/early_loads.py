@@ -67,7 +67,7 @@ def _may_move(
 ) -> bool:
     """Whether a copy can be issued before the statements that precede it, by another role."""
     tile, tensor = copy.dst.buffer, copy.src.buffer
-    if why_not_tma(copy.src, copy.dst, planning_context(ctx, kernel.num_threads)):
+    if why_not_tma(copy.src, copy.dst, planning_context(kernel, ctx, kernel.num_threads)):
         return False
     if not is_whole(copy.dst) or unavailable(copy.src.starts, rest):
         return False
@@ -85,7 +85,7 @@ def _may_move(
 
 def _arrivals(copy: Copy, rest: Sequence[Stmt], kernel: Kernel, ctx: PassContext) -> int:
     """How many arrivals free a slot: one a warpgroup where only wgmma reads it."""
-    lower = planning_context(ctx, kernel.num_threads)
+    lower = planning_context(kernel, ctx, kernel.num_threads)
     readers = [
         t.stmt for s in rest for t in touches(s)
         if t.buffer is copy.dst.buffer and t.stmt is not copy

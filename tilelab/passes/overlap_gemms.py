@@ -72,7 +72,7 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
         if isinstance(node, Expr):
             return node
         if isinstance(node, Role) and node.name == "consumer":
-            lower = planning_context(ctx, node.count)
+            lower = planning_context(kernel, ctx, node.count)
             return replace(node, body=_in_order(node.body, lower, ctx))
         return map_children(node, visit)
 
