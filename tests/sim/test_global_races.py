@@ -70,6 +70,14 @@ def _unordered_warps(A, B, bx):
     A[bx * 64 + tx] = B[bx * 64 + 63 - tx]
 
 
+@T.macro
+def _last_warp_overwrites(A, B, bx):
+    tx = T.get_thread_binding()
+    A[bx * 64 + tx] = B[bx]
+    if tx == 63:
+        B[bx] = 5
+
+
 @pytest.mark.parametrize(
     "body", [_equal_values, _own_elements, _atomics, _ordered_warps],
     ids=["equal", "own", "atomics", "barrier"],
@@ -85,8 +93,9 @@ def test_no_race_in_global_memory(body):
         (_blocks_write, "different values"), (_blocks_read, "in the same launch"),
         (_blocks_overwrite, "in the same launch"), (_threads_write, "different values"),
         (_unordered_warps, "is not ordered after warp"),
+        (_last_warp_overwrites, "has read the same element"),
     ],
-    ids=["write", "read", "overwrite", "threads", "warps"],
+    ids=["write", "read", "overwrite", "threads", "warps", "last"],
 )  # fmt: skip
 @pytest.mark.parametrize("max_memory", [1, 3 << 30])  # a block at a time, and all together
 def test_races_in_global_memory(body, text, max_memory):

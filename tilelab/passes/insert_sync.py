@@ -232,8 +232,12 @@ class Syncer:
         return [Invoke(FENCE_PROXY_ASYNC, (), why, loc=s.loc)]
 
     def nested(self, s: Seq, state: Pending) -> list[Stmt]:
-        """What one op became: a barrier that it needs goes before the whole of it."""
-        out = self._barrier_for(self.accesses(s), state, s)
+        """What one op became: a barrier that it needs goes before the whole of it, unless it has
+        barriers that do."""
+        out: list[Stmt] = []
+        accesses = self.accesses(s)
+        if self._reason(accesses, state) and self.seq_silently(s, state.copy()) is not s:
+            out = self._barrier_for(accesses, state, s)
         return [*out, self.seq(s, state)]
 
     def branch(self, s: If, state: Pending) -> list[Stmt]:
@@ -264,8 +268,9 @@ class Syncer:
         """The body is entered after itself too: its own end counts as what came before. A barrier
         that only the first iteration needs stands before the loop."""
         out: list[Stmt] = []
-        first = self.seq_silently(s.body, state.copy())
-        if first is not s.body and self._needs_none(s.body):
+        conflict = self._reason(self.accesses(s.body), state)
+        rehearsed = self.seq_silently(s.body, state.copy()) if conflict else s.body
+        if rehearsed is not s.body and self._needs_none(s.body):
             out = self._barrier_for(self.accesses(s.body), state, s)
         around = state.copy()
         self.seq_silently(s.body, around)

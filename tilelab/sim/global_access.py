@@ -43,7 +43,7 @@ class GlobalAccess(CheckedBase):
         """Elements, one per lane."""
         marks = self._watched(place.buffer)
         if marks is not None and marks.reads is not None:
-            self._note_read(place, marks, marks.reads, frame)
+            self._note_read(place, marks, frame)
         missing = self._missing(place)
         if missing is not None:
             self._report_missing(place, missing, frame)
@@ -117,7 +117,7 @@ class GlobalAccess(CheckedBase):
         *where, mine = [i.reshape(-1) if on is None else i[on] for i in full]
         return _Entries(tuple(where), mine, shape, on)
 
-    def _note_read(self, place: Place, marks: Marks, reads: Array, frame: Frame) -> None:
+    def _note_read(self, place: Place, marks: Marks, frame: Frame) -> None:
         entries, order = self._entries(place, frame), self.group.order
         if not len(entries.mine):
             return
@@ -126,7 +126,7 @@ class GlobalAccess(CheckedBase):
             bad = order.unordered(writes, entries.mine, self.group.clocks)
             if bad.any():
                 self._report_race(place.buffer, entries, bad, writes, frame, ("read", "written"))
-        note_read(reads, entries.where, entries.mine)
+        note_read(marks, entries.where, entries.mine)
 
     def _watched_store(
         self, place: Place, array: Array, values: Array, marks: Marks, frame: Frame
@@ -136,7 +136,8 @@ class GlobalAccess(CheckedBase):
         if not len(mine):
             return
         data = np.ascontiguousarray(entries.flat(values)).astype(array.dtype, copy=False)
-        for old, what in ((marks.writes, "written"), (marks.reads, "read")):
+        before = ((marks.writes, "written"), (marks.reads, "read"), (marks.others, "read"))
+        for old, what in before:
             earlier = None if old is None else old[where]
             if earlier is None or not earlier.any():
                 continue

@@ -22,6 +22,7 @@ Array = np.ndarray[Any, Any]
 
 # An access: block + 1, thread, clock of its warp, place in the program. 0 stands for none.
 _CLOCK_AT, _THREAD_AT, _BLOCK_AT, _SEVERAL = 10, 28, 38, 1 << 62
+_WARP_AT = _THREAD_AT + 5
 _MOST_LOCS, _MOST_CLOCKS = (1 << _CLOCK_AT) - 1, (1 << (_THREAD_AT - _CLOCK_AT)) - 1
 _MOST_BLOCKS = (1 << 24) - 2
 _WARP = 32
@@ -29,10 +30,15 @@ _WARP = 32
 
 @dataclass
 class Marks:
-    """The last write and read of each element, packed; `reads` None: the kernel reads none."""
+    """The last write and read of each element, packed; `reads` None: the kernel reads none.
+
+    others: the last read by another warp (or block) than that of `reads`, so that a writer meets
+    a reader beside itself.
+    """
 
     writes: Array
     reads: Array | None
+    others: Array | None = None
 
 
 class GlobalOrder:
@@ -59,8 +65,9 @@ class GlobalOrder:
         found = self._marks.get(buffer)
         if found is None:
             shape = self._arrays[buffer].shape
-            reads = np.zeros(shape, np.int64) if buffer in self._read else None
-            found = self._marks[buffer] = Marks(np.zeros(shape, np.int64), reads)
+            both = buffer in self._read
+            reads, others = (np.zeros(shape, np.int64) if both else None for _ in range(2))
+            found = self._marks[buffer] = Marks(np.zeros(shape, np.int64), reads, others)
         return found
 
     def place(self, mark: int) -> tuple[Loc | None, bool]:
@@ -124,10 +131,22 @@ def with_read(old: Array, mine: Array) -> Array:
     return np.where(several, _SEVERAL | (mine & _MOST_LOCS), mine)
 
 
-def note_read(reads: Array, where: Any, mine: Array) -> None:
-    """Keep a read of each element, by its indices; blocks may read one element together."""
-    new = with_read(reads[where], mine)
+def same_warp(a: Array, b: Array) -> Array:
+    """Where two packed accesses are by the same warp of the same block."""
+    return (a >> _WARP_AT) == (b >> _WARP_AT)
+
+
+def note_read(marks: Marks, where: Any, mine: Array) -> None:
+    """Keep a read of each element, by its indices; warps and blocks may read one together."""
+    reads, others = marks.reads, marks.others
+    assert reads is not None and others is not None
+    old = reads[where]
+    new = with_read(old, mine)
     reads[where] = new
+    for earlier in (old, new):  # of before, and of other lanes of this very access
+        apart = (earlier != 0) & ~same_warp(earlier, reads[where])
+        if apart.any():
+            others[tuple(i[apart] for i in where)] = earlier[apart]
     lost = (reads[where] >> _BLOCK_AT) != (new >> _BLOCK_AT)
     if lost.any():
         reads[tuple(i[lost] for i in where)] = _SEVERAL | (mine & _MOST_LOCS)[lost]
