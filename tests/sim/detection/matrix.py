@@ -50,9 +50,13 @@ class Entry:
         )
 
     def simulate(self, ok: bool, **options: Any) -> SimReport:
+        kernel = self.kernel(ok)
+        return kernel.simulate(*self.arguments(kernel), **options)
+
+    def arguments(self, kernel: Any) -> list[Any]:
+        """Tensors and numbers for a call, made anew."""
         import torch
 
-        kernel = self.kernel(ok)
         outputs = kernel.signature.outputs
         arguments: list[Any] = []
         for i, param in enumerate(kernel.prim_func.params):
@@ -65,7 +69,7 @@ class Entry:
             assert isinstance(param, TensorParam)
             array = _made(given, param.buffer)
             arguments.append(torch.from_numpy(array))
-        return kernel.simulate(*arguments, **options)
+        return arguments
 
 
 def _made(given: Any, buffer: Any) -> Any:
