@@ -11,6 +11,7 @@ import pytest
 
 from tests.kernels import AMPERE, HOPPER
 from tests.ops import draw_programs as programs
+from tests.ops.cast_programs import PAIRS, check_cast
 from tests.ops.ieee_programs import check_bits, check_ieee
 from tests.ops.name_programs import CHECKS
 from tilelab.errors import SharedMemoryOverflow
@@ -24,6 +25,12 @@ EVERY = (*CHECKS, check_ieee, check_bits)
 @pytest.mark.parametrize("check", EVERY, ids=lambda c: c.__name__)
 def test_right_results(target: Any, check: Callable[[Any, str], None]) -> None:
     check(target, "cuda")
+
+
+@target
+@pytest.mark.parametrize(("source", "to"), PAIRS)
+def test_every_encoding(target: Any, source: str, to: str) -> None:
+    check_cast(target, "cuda", source, to)
 
 
 def _drawn(rng: random.Random, dtypes: list[str], sizes: list[int]) -> programs.Draw:

@@ -204,3 +204,50 @@ def test_unloading_takes_everything_back() -> None:
     assert "tilelab" not in shell.magics_manager.magics["line"]
     assert not any(type(finder).__name__ == "PeerFinder" for finder in sys.meta_path)
     InteractiveShell.clear_instance()
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("--name 3x", "TL1702", "'3x' is no name of a variable"),
+        ("--name class", "TL1702", "'class' is no name of a variable"),
+        ("--inputs nope", "TL1705", "tensors here: xs, ys"),
+        ("--inputs xss", "TL1705", "did you mean xs?"),
+        ("--target sm_70", "TL1702", "see %%tilelang --help"),
+        ("--show cats", "TL1702", "see %%tilelang --help"),
+        ("--taget sm_80", "TL1702", "did you mean --target?"),
+    ],
+)
+def test_mistakes_in_the_line(shell: Any, capsys: Any, line: str, code: str, words: str) -> None:
+    shell.run_cell("import numpy, tilelab, tilelab.language as T")
+    shell.run_cell("xs = numpy.zeros(64); ys = numpy.ones(64)")
+    body = """
+@T.prim_func
+def main(A: T.Tensor((64,), "float64")):
+    with T.Kernel(1, threads=64):
+        A[0] = 1
+"""
+    capsys.readouterr()
+    shell.run_cell(f"%%tilelang {line}\n{body}")
+    text = capsys.readouterr()
+    assert code in text.out + text.err
+    assert words in text.out + text.err
+
+
+def test_help_and_an_eager_cell_without_sizes(shell: Any, capsys: Any) -> None:
+    shell.run_cell("%%tilelang -h\npass")
+    assert "--inputs" in capsys.readouterr().out
+    shell.run_cell("import tilelab, tilelab.language as T")
+    body = """
+@tilelab.jit
+def add_one(A):
+    N = T.const("N")
+    A: T.Tensor[[N], "float32"]
+    with T.Kernel(1, threads=64):
+        A[0] = A[0] + 1
+"""
+    shell.run_cell(f"%%tilelang --show none\n{body}")
+    text = capsys.readouterr()
+    assert "N=1024 in the call, or after %%tilelang" in text.out + text.err
+    shell.run_cell(f"%%tilelang --show none N=64\n{body}")
+    assert "add_one_kernel = " in capsys.readouterr().out

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
+import keyword
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -69,7 +70,9 @@ class Parser(argparse.ArgumentParser):
         found: list[str] = []
         for word in message.replace(":", " ").split():
             if word.startswith("-"):
-                found += difflib.get_close_matches(word.split("=")[0], self.options(), 1, 0.5)
+                option = word.split("=")[0]
+                if option not in self.options():
+                    found += difflib.get_close_matches(option, self.options(), 1, 0.5)
         choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if choice is not None:
             known = re.findall(r"[\w.-]+", choice[2])
@@ -113,6 +116,15 @@ def kinds_argument(text: str) -> tuple[str, ...]:
             known = ", ".join(MAKERS)
             raise argparse.ArgumentTypeError(f"there is no view {word!r}{meant}; one of {known}")
     return words
+
+
+def name_argument(text: str) -> str:
+    """A `--name` value: a variable of Python."""
+    if not text.isidentifier() or keyword.iskeyword(text):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no name of a variable; use letters, digits and _, such as my_kernel"
+        )
+    return text
 
 
 def outputs_argument(text: str) -> list[int]:

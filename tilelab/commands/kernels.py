@@ -156,6 +156,17 @@ def look_up(name: str, names: Mapping[str, Any]) -> Any:
     raise TileValueError(f"there is no kernel named {name}", code=NO_KERNEL, hint=hint)
 
 
+def look_up_input(name: str, names: Mapping[str, Any]) -> Any:
+    """An input of a namespace; TileValueError (TL1705) with the tensors that are there."""
+    if name in names:
+        return names[name]
+    known = [n for n, v in names.items() if isinstance(getattr(v, "shape", None), tuple)]
+    known = [n for n in known if not n.startswith("_")]
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean {near[0]}?" if near else "tensors here: " + (", ".join(known) or "none")
+    raise TileValueError(f"there is no tensor named {name}", code=NO_INPUT, hint=hint)
+
+
 def inputs_for(kernel: JITKernel, names: Mapping[str, Any], given: Sequence[str]) -> list[Any]:
     """The inputs of a kernel from a namespace: the names given, else those of its parameters.
 

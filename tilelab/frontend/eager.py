@@ -141,7 +141,8 @@ def const_value(match: ConstMatch, arguments: Mapping[str, Any], extra: Mapping[
             f"Cannot find value for constexpr variable `{match.name}`: {match.parameter} is not "
             "given; provide it as a keyword argument",
             code="TL1486",
-            hint=f"write {match.name}=... or pass the tensor {match.parameter}",
+            hint=f"pass the tensor {match.parameter}, or the number: {match.name}=1024 in the "
+            "call, or after %%tilelang in a notebook cell",
         )
     dims = _strides(tensor) if match.is_stride else tensor.shape
     if match.axis >= len(dims):

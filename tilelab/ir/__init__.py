@@ -14,6 +14,7 @@ from tilelab.ir.build import (
 )
 from tilelab.ir.core import Node, children, map_children, walk
 from tilelab.ir.expr import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const_int
+from tilelab.ir.shown import install as _install
 from tilelab.ir.stmt import (
     RESIDENT,
     Alloc,
@@ -33,6 +34,8 @@ from tilelab.ir.stmt import (
     TensorParam,
     While,
 )
+
+_install()
 
 __all__ = [
     "RESIDENT", "Alloc", "Binary", "Break", "Buffer", "Call", "Cast", "Const", "Continue", "Expr",

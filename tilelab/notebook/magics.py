@@ -14,11 +14,19 @@ from tilelab.commands.arguments import (
     Parser,
     constants,
     kinds_argument,
+    name_argument,
     outputs_argument,
     split_line,
     target_argument,
 )
-from tilelab.commands.kernels import Wish, inputs_for, last_kernel, look_up, to_kernel
+from tilelab.commands.kernels import (
+    Wish,
+    inputs_for,
+    last_kernel,
+    look_up,
+    look_up_input,
+    to_kernel,
+)
 from tilelab.commands.progress import NotebookLine, progress
 from tilelab.kernel import JITKernel
 from tilelab.notebook import display
@@ -39,7 +47,9 @@ def cell_parser() -> Parser:
     parser.add_argument("--run", action="store_true", help="run it on inputs of the namespace")
     parser.add_argument("--inputs", metavar="A,B", default="", help="names of those inputs "
                         "(default: the kernel's parameter names); implies --run")  # fmt: skip
-    parser.add_argument("--name", help="variable for the kernel (default: <function>_kernel)")
+    parser.add_argument(
+        "--name", type=name_argument, help="variable for the kernel (default: <function>_kernel)"
+    )
     return parser
 
 
@@ -109,7 +119,7 @@ class Magics:
         names = self._shell.user_ns
         value = look_up(name, names)
         with progress(f"compiling {name}", NotebookLine()):
-            tensors = [look_up(word, names) for word in _words(options)]
+            tensors = [look_up_input(word, names) for word in _words(options)]
             given = constants(options.constants, names)
             kernel = to_kernel(value, Wish(options.target, options.out_idx, given, tensors), name)
             _ = kernel.program  # lowered now, so that errors and time belong to this step

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -100,13 +101,40 @@ def _cast(e: Cast, frame: Frame, memory: Memory) -> Value:
 
 
 def convert(value: Value, dtype: DType) -> Value:
-    """`value` rounded or wrapped to another element type."""
+    """`value` rounded or wrapped to another element type, as the chip does: conversions to 8-bit
+    floats saturate, and so do those of floats to integers, where NaN gives 0 (PTX ISA, cvt)."""
     if varies(value):
-        return value.astype(dtype.numpy, copy=False)
+        return _converted(value, dtype)
     if isinstance(value, int | bool):
         return scalar(value, dtype)
-    single = np.asarray(value).astype(dtype.numpy)
+    single = _converted(np.asarray(value), dtype)
     return single[()] if dtype.is_float else single.item()
+
+
+def _converted(values: Array, dtype: DType) -> Array:
+    to = dtype.numpy
+    if values.dtype == to:
+        return values
+    if dtype.is_float and dtype.bits == 8:
+        most = _largest(dtype)
+        return np.clip(values.astype(np.float32), -most, most).astype(to)
+    if not dtype.is_int or values.dtype.kind in "iub":
+        return values.astype(to, copy=False)
+    word = to if dtype.bits >= 32 else np.dtype(np.int32)  # narrower ones wrap, from 32 bits
+    low, high = np.iinfo(word).min, np.iinfo(word).max
+    wide = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    inside = (wide > low) & (wide < high)
+    whole = np.where(inside, wide, 0).astype(word)
+    return np.where(inside, whole, np.where(wide < 0, low, np.where(wide > 0, high, whole))).astype(
+        to
+    )
+
+
+@cache
+def _largest(dtype: DType) -> np.float32:
+    """The largest number of an 8-bit float type, whose encoding is 0x7e or 0x7b."""
+    every = np.arange(256, dtype=np.uint8).view(dtype.numpy).astype(np.float32)
+    return np.float32(np.max(every[np.isfinite(every)]))
 
 
 def _select(e: Select, frame: Frame, memory: Memory) -> Value:
