@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.attention import compiled, error, expected, operands
+from tilelab.sim.simulate import simulate
 
 PLAIN = {"tl.plain_pipeline": True}
 
@@ -35,3 +37,57 @@ def test_operands_of_two_gemms_have_two_rings() -> None:
     plain = compiled((1, 256, 1, 64), PLAIN).trace.pipelines[0]
     assert [b.name for b in plain.barriers] == ["full", "empty"]
     assert plain.barriers[0].expected_bytes == 2 * 64 * 64 * 2
+
+
+def _text(configs: Any = None, **how: Any) -> str:
+    return compiled((1, 256, 1, 64), configs, **how).get_kernel_source()
+
+
+@pytest.mark.parametrize(
+    "key, off, sign",
+    [
+        ("tl.overlap_gemms", False, "warpgroup_wait<1>"),
+        ("tl.split_loops", False, "ko_masked"),
+        ("tl.precise_math", True, "exp2_approx"),
+        ("tl.early_loads", False, "mbarrier_Q_shared"),
+        ("tl.split_rings", False, "mbarrier_V_shared"),
+    ],
+)
+def test_each_step_has_a_switch(key: str, off: bool, sign: str) -> None:
+    assert sign in _text()
+    assert sign not in _text({key: off})
+
+
+def test_unmasked_iterations_compare_nothing() -> None:
+    text = _text()
+    plain, masked = text.split("for (int ko = ")[1:3]
+    assert "wgmma_ss" in plain and ">= ko" not in plain
+    assert ">= ko" in masked
+
+
+def test_a_mask_that_holds_everywhere_needs_no_second_loop() -> None:
+    assert "ko_masked" not in _text(causal=False)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_uneven_tiles_dealt_to_few_blocks(blocks: int) -> None:
+    shape = (1, 192, 48, 64)  # more tiles than multiprocessors
+    kernel = compiled(shape)
+    assert [v.name for v in kernel.program.kernels[0].block_vars] == ["block"]
+    q, k, v = operands(shape)
+    out = np.full(shape, np.nan, np.float16)
+    arrays = {"Q": q, "K": k, "V": v, "Out": out}
+    report = simulate(kernel.program, arrays, resident_blocks=blocks)
+    assert not report.findings
+    assert error(out, expected(q, k, v)) < 1e-3
+
+
+def test_a_multiprocessor_for_every_tile_needs_no_persistence() -> None:
+    assert len(compiled((1, 256, 1, 64)).program.kernels[0].block_vars) == 3
+
+
+def test_longest_tiles_come_first() -> None:
+    notes = [n.text for _, n in compiled((1, 256, 4, 64)).trace.notes()]
+    assert any("the longest first" in n for n in notes)
+    even = [n.text for _, n in compiled((1, 256, 4, 64), causal=False).trace.notes()]
+    assert not any("the longest first" in n for n in even)
