@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Literal, cast
 
+from judge.kernels import Part
 from judge.session import Answer, Session
 
 Args = Mapping[str, int]
@@ -69,7 +70,7 @@ class Quiz:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One graded case. `expected` and `got` stay empty for hidden cases."""
+    """One graded case. `expected`, `got` and `detail` stay empty for hidden cases."""
 
     id: str
     category: str
@@ -82,6 +83,8 @@ class CaseResult:
     args: dict[str, int] = field(default_factory=dict[str, int])
     expected: dict[str, int] = field(default_factory=dict[str, int])
     got: dict[str, Any] = field(default_factory=dict[str, Any])
+    part: Part = ""
+    detail: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class Outcome:
     flags: tuple[str, ...]
     sandbox: dict[str, str]
     output: str = ""
+    device: str = ""  # the GPU that kernels ran on; empty: the simulator, or no kernel
 
 
 FAILURES: dict[str, tuple[str, str]] = {
@@ -111,13 +115,14 @@ def failure(answer: Answer) -> tuple[str, str]:
     """Code and sentence for an answer that is no value."""
     code, text = FAILURES[answer.kind]
     if answer.kind == "raised":
+        code = str(answer.error.get("code") or code)[:20]
         kind = str(answer.error.get("type", "exception"))
         if answer.error.get("not_implemented") is True:
             code = "NOT_IMPLEMENTED"
         if kind == "MemoryError":
             code = "MEMORY"
         line = answer.error.get("line")
-        text = f"{kind} was raised" + (f" in line {line}" if isinstance(line, int) else "")
+        text = f"{kind[:40]} was raised" + (f" in line {line}" if isinstance(line, int) else "")
     return code, text
 
 

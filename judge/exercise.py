@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.checks import Quiz
+from judge.kernels import KernelTask
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "exercises"
 MAX_SOURCE = 256 << 10
-EXPECTED = re.compile(r"# fails: ([A-Z0-9_]+)")
+EXPECTED = re.compile(r"# fails: ([A-Z0-9_.]+)")
 
 
 class UsageError(Exception):
@@ -30,7 +31,25 @@ class Exercise:
 
     id: str
     folder: Path
-    quiz: Quiz
+    task: Quiz | KernelTask
+
+    @property
+    def quiz(self) -> Quiz:
+        """The task of a quiz or estimation."""
+        assert isinstance(self.task, Quiz), f"{self.id} is no quiz"
+        return self.task
+
+    @property
+    def kernel_task(self) -> KernelTask:
+        """The task of a kernel exercise."""
+        assert isinstance(self.task, KernelTask), f"{self.id} asks for no kernel"
+        return self.task
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Hints in the order in which they give more away."""
+        task = self.task
+        return (task.hint_command,) if isinstance(task, Quiz) else task.hints
 
     @property
     def solution(self) -> Path:

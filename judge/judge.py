@@ -18,25 +18,47 @@ from pathlib import Path
 if __name__ == "__main__":  # as a script, Python puts judge/ on the path instead of its parent
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from judge.checks import grade_quiz
+from judge.checks import Outcome, Quiz, grade_quiz
 from judge.exercise import Exercise, UsageError, exercise_ids, load_exercise, read_submission
+from judge.formats import to_gradescope, to_junit
+from judge.grading import NoGpu, grade_kernel
 from judge.report import Verdict, to_json, to_text, validate
+from judge.runner import Runner
+from judge.sandbox import Limits
 from judge.session import Budget, Session
 
 PASSED, FAILED, USAGE, NOT_ASSESSED, BROKEN = 0, 1, 2, 3, 4
 EXIT = {"pass": PASSED, "fail": FAILED, "not assessed": NOT_ASSESSED}
 
 
+KERNEL_BUDGET = Budget(limits=Limits(cpu_seconds=120, memory_bytes=6 << 30))
+
+
 def grade(
-    exercise: Exercise, submission: Path, *, seed: int | None = None, budget: Budget | None = None
-) -> Verdict:
-    """Grade one file. Without a seed the hidden cases are drawn from a secret one."""
+    exercise: Exercise, submission: Path, *, seed: int | None = None,
+    budget: Budget | None = None, gpu: bool | None = None,
+) -> Verdict:  # fmt: skip
+    """Grade one file. Without a seed the hidden cases are drawn from a secret one. Kernels run on
+    the GPU where there is one; `gpu` True or False asks for it or for the simulator alone."""
     begun = time.monotonic()
     source = read_submission(submission)
     rng = random.Random(secrets.randbits(128) if seed is None else seed)
-    with Session(source, exercise.quiz.entry, budget) as session:
-        outcome = grade_quiz(exercise.quiz, session, rng)
+    outcome = _graded(exercise, source, rng, budget, gpu)
     return Verdict(exercise.id, submission.as_posix(), outcome, time.monotonic() - begun)
+
+
+def _graded(
+    exercise: Exercise, source: str, rng: random.Random, budget: Budget | None, gpu: bool | None
+) -> Outcome:
+    task = exercise.task
+    if isinstance(task, Quiz):
+        with Session(source, task.entry, budget) as session:
+            return grade_quiz(task, session, rng)
+    with (
+        Runner(exercise.id, source, gpu is not False) as runner,
+        Session(source, task.entry, budget or KERNEL_BUDGET, kernels=True) as session,
+    ):
+        return grade_kernel(task, session, runner, rng, gpu)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -50,46 +72,69 @@ def _parser() -> argparse.ArgumentParser:
         "solution", nargs="?", type=Path,
         help="the file to grade (the exercise's starter.py, which you edit, when left out)",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    form.add_argument("--junit", action="store_true", help="print it as JUnit XML")
+    form.add_argument("--gradescope", action="store_true", help="print Gradescope's results.json")
+    parser.add_argument("--hint", type=int, metavar="N", help="show the N-th hint and do not grade")
     parser.add_argument("--seed", type=int, help="draw the hidden cases from this seed")
     where = parser.add_mutually_exclusive_group()
+    where.add_argument("--sim", action="store_true", help="run kernels in the simulator alone")
     where.add_argument(
-        "--sim", action="store_true", help="run kernels in the simulator (a quiz runs none)"
-    )
-    where.add_argument(
-        "--gpu", action="store_true", help="run kernels on the GPU (a quiz runs none)"
+        "--gpu", action="store_true", help="run kernels on the GPU, or say that there is none"
     )
     return parser
 
 
 def _verdicts(arguments: argparse.Namespace) -> list[Verdict]:
+    where = True if arguments.gpu else False if arguments.sim else None
     if arguments.exercise != "all":
         exercise = load_exercise(arguments.exercise)
         submission = arguments.solution or exercise.starter
-        return [grade(exercise, submission, seed=arguments.seed)]
+        return [grade(exercise, submission, seed=arguments.seed, gpu=where)]
     if arguments.solution is not None:
         raise UsageError("'all' grades the shipped solutions and takes no file")
     exercises = [load_exercise(name) for name in exercise_ids()]
-    return [grade(e, e.solution, seed=arguments.seed) for e in exercises]
+    return [grade(e, e.solution, seed=arguments.seed, gpu=where) for e in exercises]
 
 
-def _show(verdicts: Sequence[Verdict], as_json: bool, together: bool) -> None:
+def _show(verdicts: Sequence[Verdict], arguments: argparse.Namespace) -> None:
     reports = [to_json(v) for v in verdicts]
     problems = [problem for report in reports for problem in validate(report)]
     assert not problems, problems
-    if as_json:
+    texts = [to_text(v) for v in verdicts]
+    together = arguments.exercise == "all"
+    if arguments.json:
         print(json.dumps(reports if together else reports[0], indent=2))
+    elif arguments.junit:
+        print(to_junit(reports), end="")
+    elif arguments.gradescope:
+        made = [to_gradescope(r, t) for r, t in zip(reports, texts, strict=True)]
+        print(json.dumps(made if together else made[0], indent=2))
     else:
-        print("\n".join(to_text(v) for v in verdicts))
+        print("\n".join(texts))
+
+
+def _hint(name: str, number: int) -> str:
+    """The N-th hint of an exercise."""
+    exercise = load_exercise(name)
+    hints = exercise.hints
+    if not 1 <= number <= len(hints):
+        raise UsageError(f"{exercise.id} has {len(hints)} hints, there is no number {number}")
+    more = f" (of {len(hints)}; --hint {number + 1} shows the next)" if number < len(hints) else ""
+    return f"hint {number}{more}: {hints[number - 1]}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, grade, print; the exit code."""
     options = _parser().parse_args(arguments)
     try:
+        if options.hint is not None:
+            print(_hint(options.exercise, options.hint))
+            return PASSED
         verdicts = _verdicts(options)
-        _show(verdicts, options.json, options.exercise == "all")
-    except UsageError as error:
+        _show(verdicts, options)
+    except (UsageError, NoGpu) as error:
         print(f"judge: {error}", file=sys.stderr)
         return USAGE
     except Exception as error:  # never let the judge's own fault look like the student's

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from judge.checks import CaseResult, Outcome, Status
 from judge.sandbox import missing
 
-SCHEMA = 1
+SCHEMA = 2
 MAX_LINES, MAX_WIDTH = 40, 110
 
 
@@ -67,6 +67,7 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
             "missing": verdict.sandbox_missing,
             "parts": outcome.sandbox,
         },
+        "device": outcome.device or "simulator",
         "seconds": round(verdict.seconds, 3),
         "cases": [_case_json(r) for r in outcome.results],
     }
@@ -82,21 +83,32 @@ def _case_json(result: CaseResult) -> dict[str, Any]:
         "max_points": result.max_points,
         "code": result.code,
         "message": clean(result.message),
+        "part": result.part,
         "args": result.args,
+        "detail": _cleaned(result.detail),
         "expected": result.expected,
         "got": result.got,
     }
 
 
+def _cleaned(value: Any) -> Any:
+    """Plain data with every text cleaned."""
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value)
+        return {key: _cleaned(item) for key, item in items.items()}
+    return clean(value) if isinstance(value, str) else value
+
+
 # Every key with the types of its values; a list's or dict's content is checked by its own table.
 TOP: dict[str, type | tuple[type, ...]] = {
     "schema": int, "exercise": str, "submission": str, "status": str, "score": dict, "code": str,
-    "cause": str, "hint": str, "flags": list, "sandbox": dict, "seconds": (int, float),
-    "cases": list,
+    "cause": str, "hint": str, "flags": list, "sandbox": dict, "device": str,
+    "seconds": (int, float), "cases": list,
 }  # fmt: skip
 CASE: dict[str, type | tuple[type, ...]] = {
     "id": str, "category": str, "hidden": bool, "status": str, "points": int, "max_points": int,
-    "code": str, "message": str, "args": dict, "expected": dict, "got": dict,
+    "code": str, "message": str, "part": str, "args": dict, "detail": dict, "expected": dict,
+    "got": dict,
 }  # fmt: skip
 SCORE: dict[str, type | tuple[type, ...]] = {"points": int, "assessed": int, "total": int}
 STATUSES = ("pass", "fail", "not assessed")
@@ -112,7 +124,8 @@ def validate(report: dict[str, Any]) -> list[str]:
     problems += [f"case id {i} occurs twice" for i, n in Counter(ids).items() if n > 1]
     for case in report["cases"]:
         problems += _check(f"case {case.get('id')}", case, CASE)
-        if not problems and case["hidden"] and (case["args"] or case["expected"] or case["got"]):
+        told = [case.get(key) for key in ("args", "expected", "got", "detail")]
+        if not problems and case["hidden"] and any(told):
             problems.append(f"case {case['id']} is hidden and tells its values")
     statuses = [report["status"], *(case.get("status") for case in report["cases"])]
     return problems + [f"{s!r} is no status" for s in statuses if s not in STATUSES]
@@ -146,10 +159,16 @@ def to_text(verdict: Verdict) -> str:
     lines = [
         f"{verdict.exercise}: {verdict.status.upper()}, {won} of {assessed} points assessed"
         + (f" (of {total})" if assessed != total else ""),
-        f"  graded {verdict.submission} in {verdict.seconds:.1f} s",
+        f"  graded {verdict.submission} in {verdict.seconds:.1f} s"
+        + (f" on {outcome.device}" if outcome.device else ""),
     ]
     lines += _public_lines([r for r in outcome.results if not r.hidden])
     lines += _hidden_lines([r for r in outcome.results if r.hidden])
+    lines += [
+        f"  {r.category}: {clean(r.message)}"
+        for r in outcome.results
+        if r.status == "not assessed" or (r.part == "performance" and r.status == "pass")
+    ]
     if outcome.code:
         lines.append(f"  reason {outcome.code}: {clean(outcome.cause)}")
         lines += [f"  hint   {outcome.hint}"] if outcome.hint else []
@@ -164,16 +183,40 @@ def to_text(verdict: Verdict) -> str:
 
 
 def _public_lines(results: Sequence[CaseResult]) -> list[str]:
-    passed = sum(r.status == "pass" for r in results)
-    lines = [f"  public cases: {passed} of {len(results)} pass"]
-    for result in [r for r in results if r.status == "fail"][:3]:
-        arguments = ", ".join(f"{k}={v}" for k, v in result.args.items())
+    seen = [r for r in results if r.status != "not assessed"]
+    passed = sum(r.status == "pass" for r in seen)
+    lines = [f"  public cases: {passed} of {len(seen)} pass"]
+    for result in [r for r in seen if r.status == "fail" and r.code != "NOT_RUN"][:3]:
         lines.append(f"    {result.id} ({result.category}): {clean(result.message)}")
-        lines.append(f"      asked    {arguments}")
+        if result.args:
+            arguments = ", ".join(f"{k}={v}" for k, v in result.args.items())
+            lines.append(f"      asked    {arguments}")
         if result.got:
             lines.append(f"      expected {_fields(result.expected)}")
             lines.append(f"      got      {_fields(result.got)}")
+        lines += [f"      {clean(line)}" for line in _detail_lines(result.detail)]
     return lines
+
+
+def _detail_lines(detail: dict[str, Any]) -> list[str]:
+    """The first wrong element, who wrote it, the line, the likely cause."""
+    lines: list[str] = []
+    if "index" in detail:
+        lines.append(
+            f"first wrong element {detail['index']}: expected {detail['expected']}, got "
+            f"{detail['got']} (allowed error {detail['allowed']})"
+        )
+    owner = detail.get("owner")
+    if owner:
+        lines.append(
+            f"written by block {owner['block']}, warp {owner['warp']}, lane {owner['lane']}"
+        )
+    place = detail.get("finding", {})
+    if place.get("block"):
+        lines.append(f"seen in block {place['block']}, warp {place['warp']}, lane {place['lane']}")
+    if "line" in place:
+        lines.append(f"line {place['line']}: {place['text']}")
+    return lines + ([f"cause    {detail['cause']}"] if detail.get("cause") else [])
 
 
 def _fields(values: dict[str, Any]) -> str:

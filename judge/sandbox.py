@@ -10,14 +10,22 @@ import ctypes
 import os
 import platform
 import resource
+import shutil
 import struct
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 NO_NEW_PRIVS, SET_SECCOMP, SECCOMP_FILTER = 38, 22, 2
-CLONE_NEWUSER, CLONE_NEWNET, CLONE_THREAD = 0x10000000, 0x40000000, 0x00010000
+CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWNS, CLONE_THREAD = (
+    0x10000000, 0x40000000, 0x00020000, 0x00010000,
+)  # fmt: skip
+MS_NOSUID, MS_NODEV, MS_REC, MS_PRIVATE = 2, 4, 1 << 14, 1 << 18
+TEMPORARY_BYTES = 16 << 20
 EPERM, ENOSYS = 1, 38
 
 
@@ -31,19 +39,50 @@ class Limits:
     open_files: int = 64
 
 
-def lock_down(limits: Limits, readable: Sequence[str] = ()) -> dict[str, str]:
+def lock_down(
+    limits: Limits, readable: Sequence[str] = (), temporary: str = "", outer: str = ""
+) -> dict[str, str]:
     """Give up everything that a pure function does not need; {part: how}, "" where it failed.
 
-    Nothing can be written; the Python installation and `readable` can be read. The order matters:
-    the namespace needs rights that the later steps take away.
+    The Python installation and `readable` can be read. The folder `temporary` becomes a small
+    file system in memory and can be written, nothing else can; where that cannot be had, nothing
+    at all. `outer` names a sandbox that this process runs in already, which has made such a
+    folder. The order matters: namespaces need rights that the later steps take away.
     """
     libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
-    return {
-        "limits": _set_limits(limits),
-        "network": _leave_network(libc),
-        "files": _restrict_files(libc, [*python_folders(), *readable]),
-        "calls": _filter_calls(libc),
-    }
+    network = _leave_network(libc)
+    state = {"limits": _set_limits(limits), "network": outer or network}
+    writable = bool(temporary) and (bool(outer) or _mount_temporary(libc, temporary))
+    folders = [*python_folders(), *readable]
+    state["files"] = _restrict_files(libc, folders, temporary if writable else "")
+    state["calls"] = _filter_calls(libc)
+    return state
+
+
+def bubblewrap(temporary: str) -> list[str]:
+    """The command that runs what follows it inside bubblewrap, with `temporary` as a small file
+    system in memory; empty where bubblewrap is not installed or not allowed."""
+    binary = _working_bubblewrap()
+    if not binary:
+        return []
+    return [
+        binary, "--unshare-net", "--unshare-pid", "--unshare-ipc", "--unshare-uts",
+        "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
+        "--size", str(TEMPORARY_BYTES), "--tmpfs", temporary, "--clearenv", "--",
+    ]  # fmt: skip
+
+
+@cache
+def _working_bubblewrap() -> str:
+    binary = shutil.which("bwrap") or ""
+    trial = [
+        binary, "--unshare-net", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc",
+        "--size", "4096", "--tmpfs", tempfile.gettempdir(), "--", sys.executable, "-V",
+    ]  # fmt: skip
+    if not binary:
+        return ""
+    done = subprocess.run(trial, capture_output=True, check=False, timeout=20)
+    return binary if done.returncode == 0 else ""
 
 
 def missing(state: dict[str, str]) -> list[str]:
@@ -73,19 +112,31 @@ def _set_limits(limits: Limits) -> str:
 
 
 def _leave_network(libc: ctypes.CDLL | None) -> str:
-    """An empty network namespace, alone as root or inside a user namespace."""
+    """An empty network namespace (and mounts of its own), as root or in a user namespace."""
     if libc is None:
         return ""
-    for flags in (CLONE_NEWNET, CLONE_NEWNET | CLONE_NEWUSER):
+    own = CLONE_NEWNET | CLONE_NEWNS
+    for flags in (own, own | CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWNET | CLONE_NEWUSER):
         if libc.unshare(flags) == 0:
             return "namespace"
     return ""
+
+
+def _mount_temporary(libc: ctypes.CDLL | None, folder: str) -> bool:
+    """A bounded file system in memory that only this process sees."""
+    if libc is None or libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None) != 0:
+        return False
+    options = f"size={TEMPORARY_BYTES},nr_inodes=1024,mode=0700".encode()
+    flags = MS_NOSUID | MS_NODEV
+    return libc.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", flags, options) == 0
 
 
 # -- files: Landlock (Documentation/userspace-api/landlock.rst; one number on every machine) ------
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 READ_FILE, READ_DIR = 1 << 2, 1 << 3
+# Write, remove folders and files, make folders and files: no links, devices or sockets.
+WRITE_PLAIN = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8
 # How many file rights each version of the interface knows, so that all of them are denied.
 FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
 LATEST_FILE_RIGHTS = 16
@@ -101,8 +152,9 @@ def python_folders() -> list[str]:
     return sorted(folders)
 
 
-def _restrict_files(libc: ctypes.CDLL | None, readable: Iterable[str]) -> str:
-    """Deny all files except reading what is listed; also TCP and signals where known."""
+def _restrict_files(libc: ctypes.CDLL | None, readable: Iterable[str], writable: str) -> str:
+    """Deny all files except reading what is listed, and files of the folder `writable`; also TCP
+    and signals where known."""
     if libc is None:
         return ""
     version = libc.syscall(CREATE_RULESET, None, 0, 1)
@@ -118,20 +170,22 @@ def _restrict_files(libc: ctypes.CDLL | None, readable: Iterable[str]) -> str:
         return ""
     try:
         for path in readable:
-            _allow_reading(libc, rules, path)
+            _allow(libc, rules, path, READ_FILE | READ_DIR)
+        if writable:
+            _allow(libc, rules, writable, READ_FILE | READ_DIR | WRITE_PLAIN)
         done = libc.syscall(RESTRICT_SELF, rules, 0) == 0
     finally:
         os.close(rules)
     return f"landlock {version}" if done else ""
 
 
-def _allow_reading(libc: ctypes.CDLL, rules: int, path: str) -> None:
+def _allow(libc: ctypes.CDLL, rules: int, path: str, rights: int) -> None:
     try:
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return  # a folder that this system does not have
     try:
-        rights = READ_FILE | READ_DIR if Path(path).is_dir() else READ_FILE
+        rights = rights if Path(path).is_dir() else READ_FILE
         libc.syscall(ADD_RULE, rules, 1, struct.pack("=Qi", rights, handle), 0)
     finally:
         os.close(handle)

@@ -21,10 +21,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from judge.sandbox import Limits
+from judge.sandbox import Limits, bubblewrap
+from judge.watch import FLAGS
 
 WORKER = Path(__file__).resolve().parent / "worker.py"
-MAX_LINE = 64 << 10
+MAX_LINE, MAX_ARTIFACT = 64 << 10, 8 << 20
 MAX_RESTARTS = 3
 
 Kind = Literal["value", "raised", "timeout", "died", "malformed", "no entry", "not run"]
@@ -41,11 +42,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Budget:
-    """Wall seconds for starting up, loading the student's file, and one question."""
+    """Wall seconds: starting up, loading the student's file, one question, compiling one kernel,
+    one case on the simulator or GPU, the benchmark."""
 
-    start: float = 20.0
+    start: float = 30.0
     load: float = 10.0
     call: float = 2.0
+    compile: float = 20.0
+    case: float = 20.0
+    bench: float = 60.0
     limits: Limits = field(default_factory=Limits)
 
 
@@ -64,8 +69,12 @@ class Session:
     MAX_RESTARTS times. `flags` names what an honest program never does.
     """
 
-    def __init__(self, source: str, entry: str, budget: Budget | None = None) -> None:
+    def __init__(
+        self, source: str, entry: str, budget: Budget | None = None, *, kernels: bool = False
+    ) -> None:
         self.budget = budget or Budget()
+        self._kernels = kernels
+        self._max_line = MAX_ARTIFACT if kernels else MAX_LINE
         self.flags: list[str] = []
         self.sandbox: dict[str, str] = {}
         self._source, self._entry = source, entry
@@ -74,6 +83,8 @@ class Session:
         self._restarts = 0
         self._folder = tempfile.mkdtemp(prefix="judge-")
         self._output = os.path.join(self._folder, "output")
+        self._temporary = os.path.join(self._folder, "tmp")
+        os.mkdir(self._temporary)
         self._visible = 0
 
     def __enter__(self) -> Session:
@@ -97,6 +108,14 @@ class Session:
 
     def call(self, args: dict[str, Any]) -> Answer:
         """One question. Loads the file again when the last question cost the worker its life."""
+        return self._request({"op": "call", "args": args}, self.budget.call)
+
+    def compile(self, sizes: dict[str, int], target: str) -> Answer:
+        """The artefact of the kernel for these sizes, unchecked: untrusted data."""
+        request = {"op": "compile", "args": sizes, "target": target}
+        return self._request(request, self.budget.compile)
+
+    def _request(self, request: dict[str, Any], seconds: float) -> Answer:
         if self.tampered:
             return Answer("not run")
         if self._process is None:
@@ -107,7 +126,7 @@ class Session:
             if loaded.kind != "value":
                 return loaded
         try:
-            return self._ask({"op": "call", "args": args}, self.budget.call)
+            return self._ask(request, seconds)
         except _Lost as lost:
             return self._lose(lost)
 
@@ -137,9 +156,14 @@ class Session:
         requests_in, requests_out = os.pipe()
         results_in, results_out = os.pipe()
         with open(self._output, "ab") as output:
+            outer = bubblewrap(self._temporary)
+            told = {
+                "limits": asdict(self.budget.limits), "kernels": self._kernels,
+                "temporary": self._temporary, "outer": "bubblewrap" if outer else "",
+            }  # fmt: skip
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-B", str(WORKER), str(requests_in), str(results_out),
-                 json.dumps(asdict(self.budget.limits))],
+                [*outer, sys.executable, "-I", "-B", str(WORKER), str(requests_in),
+                 str(results_out), json.dumps(told)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, env={}, cwd="/",
                 pass_fds=(requests_in, results_out), start_new_session=True,
             )  # fmt: skip
@@ -147,6 +171,7 @@ class Session:
         os.close(results_out)
         self._pipes = (requests_out, results_in)
         self._buffer = b""
+        self._told = set[str]()
         ready = self._read(time.monotonic() + self.budget.start)
         self.sandbox = cast("dict[str, str]", ready.get("sandbox", {}))
 
@@ -157,7 +182,7 @@ class Session:
         os.close(self._pipes[0])
         try:
             if read_rest and not self.tampered and self._rest(time.monotonic() + 1.0):
-                self.flags.append("channel_tampered")
+                self._flag("channel_tampered")
         finally:
             os.close(self._pipes[1])
             with contextlib.suppress(ProcessLookupError):
@@ -166,8 +191,8 @@ class Session:
 
     def _lose(self, lost: _Lost) -> Answer:
         flag = {"malformed": "channel_tampered", "died": "worker_exit"}.get(lost.kind)
-        if flag and flag not in self.flags:
-            self.flags.append(flag)
+        if flag:
+            self._flag(flag)
         self._stop()
         return Answer(lost.kind)
 
@@ -197,6 +222,12 @@ class Session:
         return bool(select.select([self._pipes[1]], [], [], max(seconds, 0.0))[0])
 
     def _read(self, deadline: float) -> dict[str, Any]:
+        while True:
+            message = _parse(self._line(deadline))
+            if not self._noted(message):
+                return message
+
+    def _line(self, deadline: float) -> bytes:
         while b"\n" not in self._buffer:
             if not self._readable(deadline - time.monotonic()):
                 raise _Lost("timeout")
@@ -204,10 +235,25 @@ class Session:
             if not data:
                 raise _Lost("malformed" if self._buffer else "died")
             self._buffer += data
-            if len(self._buffer) > MAX_LINE:
+            if len(self._buffer) > self._max_line:
                 raise _Lost("malformed")
         line, _, self._buffer = self._buffer.partition(b"\n")
-        return _parse(line)
+        return line
+
+    def _noted(self, message: dict[str, Any]) -> bool:
+        """Whether a message names something that was tried; noted, up to once each."""
+        flag = message.get("flag")
+        if set(message) != {"flag"} or flag not in FLAGS:
+            return False
+        if flag in self._told:
+            raise _Lost("malformed")  # the watch says each name once in a process
+        self._told.add(flag)
+        self._flag(flag)
+        return True
+
+    def _flag(self, flag: str) -> None:
+        if flag not in self.flags:
+            self.flags.append(flag)
 
     def _rest(self, deadline: float) -> bytes:
         """What is still in the pipe; waits for its end, at most until the deadline."""

@@ -1,13 +1,16 @@
 """The process in which a student's code runs: told one thing at a time, answers in plain data.
 
 Started by `session.py` with two pipes. It locks itself down first. It knows no right answer and
-no case before it is asked, so nothing that the code does to this process can earn a point.
+no case before it is asked, so nothing that the code does to this process can earn a point. For a
+kernel exercise it compiles, and hands over an artefact: thread IR as plain data.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
+import linecache
 import operator
 import os
 import sys
@@ -19,6 +22,7 @@ from typing import Any, cast
 REPOSITORY = str(Path(__file__).resolve().parent.parent)
 sys.path.insert(0, REPOSITORY)
 from judge.sandbox import Limits, lock_down  # noqa: E402
+from judge.watch import Watch  # noqa: E402
 
 FILE = "solution.py"
 MAX_DEPTH, MAX_TEXT, MAX_BITS = 4, 300, 256
@@ -42,25 +46,38 @@ def plain(value: Any, depth: int = 0) -> Any:
 
 def describe(error: BaseException) -> dict[str, Any]:
     """An exception as data: type, text, and the last line of the student's file in its trace."""
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == FILE]
+    lines: list[Any] = [
+        number
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename == FILE
+    ]
     if isinstance(error, SyntaxError) and error.filename == FILE:
         lines.append(error.lineno)
+    place = getattr(error, "loc", None)  # a TileError names its line itself
+    if getattr(place, "file", "") == FILE:
+        lines.append(getattr(place, "line", None))
     kinds = [kind.__name__ for kind in type(error).__mro__]
+    code = getattr(error, "code", "")
     return {
         "type": kinds[0],
-        "not_implemented": "NotImplementedError" in kinds,
-        "text": str(error)[:MAX_TEXT],
+        "not_implemented": "NotImplementedError" in kinds and "TileError" not in kinds,
+        "text": str(getattr(error, "message", None) or error)[:MAX_TEXT],
+        "hint": str(getattr(error, "hint", ""))[:MAX_TEXT],
+        "code": code if isinstance(code, str) and "TileError" in kinds else "",
         "line": lines[-1] if lines else None,
     }
 
 
 class Worker:
-    """Answers requests: `load` a source text, `call` its entry function with arguments."""
+    """Answers requests: `load` a source text, `call` its entry function with arguments, or
+    `compile` what it gives."""
 
     def __init__(self, requests: int, results: int) -> None:
         self._requests = os.fdopen(requests, "r", encoding="utf-8")
         self._results = results
         self._entry: Callable[..., Any] | None = None
+        self.save: Callable[..., dict[str, Any]] | None = None
+        self.watch: Watch | None = None
 
     def say(self, message: dict[str, Any]) -> None:
         """Send one line."""
@@ -68,9 +85,13 @@ class Worker:
         while data:
             data = data[os.write(self._results, data) :]
 
+    def tell(self, flag: str) -> None:
+        """Send the name of something that was tried."""
+        os.write(self._results, b'{"flag": "%s"}\n' % flag.encode())
+
     def serve(self) -> None:
         """Answer until the judge closes the pipe."""
-        actions = {"load": self.load, "call": self.call}
+        actions = {"load": self.load, "call": self.call, "compile": self.compile}
         while line := self._requests.readline():
             request = json.loads(line)
             try:
@@ -79,12 +100,17 @@ class Worker:
                 answer = {"op": "raised", "error": describe(error)}
             with contextlib.suppress(Exception):  # a full or replaced stdout is the student's
                 sys.stdout.flush()
+            if self.watch is not None:
+                self.watch.look_for_patches()
             self.say({**answer, "nonce": request["nonce"]})
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run the student's file as a module and find its entry function."""
         scope: dict[str, Any] = {"__name__": "solution", "__file__": FILE}
-        exec(compile(request["source"], FILE, "exec"), scope)
+        source: str = request["source"]
+        # Tracing a kernel reads its source, and tracebacks quote it.
+        linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+        exec(compile(source, FILE, "exec"), scope)
         self._entry = scope.get(request["entry"])
         return {"op": "loaded", "callable": callable(self._entry)}
 
@@ -94,16 +120,36 @@ class Worker:
             raise RuntimeError("nothing is loaded")
         return {"op": "value", "value": plain(self._entry(**request["args"]))}
 
+    def compile(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The kernel for these sizes, as an artefact."""
+        if self._entry is None or self.save is None:
+            raise RuntimeError("nothing is loaded")
+        return {"op": "value", "value": self.save(self._entry, request["args"], request["target"])}
+
 
 def main() -> None:
     """Lock down, say so, serve."""
-    requests, results, limits = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
-    sys.path.remove(REPOSITORY)
+    requests, results, told = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     worker = Worker(requests, results)
+    readable: list[str] = []
+    if told["kernels"]:
+        # Loaded before the doors close, and only where it is needed.
+        worker.save = importlib.import_module("judge.compiling").artifact_of
+        readable.append(str(Path(REPOSITORY) / "tilelab"))
+    sys.path.remove(REPOSITORY)
+    temporary = told["temporary"]
+    os.environ["TMPDIR"] = temporary
+    private = [str(Path(REPOSITORY) / name) for name in ("judge", "exercises", "tests")]
+    worker.watch = Watch(worker.tell, temporary, private)
+    state = lock_down(Limits(**told["limits"]), readable, temporary, told["outer"])
+    with contextlib.suppress(OSError):
+        os.chdir(temporary)
     # Before any line of the student's has run, so this report can be trusted.
-    worker.say({"op": "ready", "sandbox": lock_down(Limits(**limits))})
+    worker.say({"op": "ready", "sandbox": state})
+    worker.watch.begin()
     worker.serve()
+    os._exit(0)  # nothing of the student's runs after the last answer
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ LAZY = {
     "cuda",
 }
 PUBLIC_MODULES = {
-    "tilelab", "tilelab.artifact", "tilelab.language", "tilelang", "tilelang.language",
+    "tilelab", "tilelab.artifact", "tilelab.language", "tilelab.shim", "tilelang",
+    "tilelang.language",
 }  # fmt: skip
 PRINTING = re.compile(r"^(cli|demo|commands|bench\.command)(\.|$)")
 

@@ -1,8 +1,9 @@
-"""Exercise 01, solved: what a tiled GEMM's pipeline costs in shared memory."""
+"""Exercise 01: what a tiled GEMM's pipeline costs in shared memory. See task.md."""
 
 
 def budget(block_M, block_N, block_K, bits, num_stages, shared_per_sm_bytes):
     """Bytes per stage, bytes in all, and blocks per SM as far as shared memory alone decides."""
+    ### BEGIN SOLUTION
 
     def tile_bytes(rows, columns):
         return (rows * columns * bits + 7) // 8
@@ -14,3 +15,4 @@ def budget(block_M, block_N, block_K, bits, num_stages, shared_per_sm_bytes):
         "total_bytes": total_bytes,
         "blocks_per_sm": shared_per_sm_bytes // total_bytes,
     }
+    ### END SOLUTION

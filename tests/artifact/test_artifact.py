@@ -15,7 +15,9 @@ import tilelab
 import tilelab.language as T
 from tests.kernels import AMPERE, HOPPER, build
 from tilelab import artifact
+from tilelab.artifact.schema import fields
 from tilelab.errors import TileError
+from tilelab.thread.nodes import ThreadKernel
 
 GEMMS: dict[str, dict[str, Any]] = {
     "pipelined": {}, "tails": {"bm": 64, "bn": 64, "bk": 32, "stages": 2},
@@ -156,8 +158,8 @@ def test_forged_artefacts_are_refused(name: str) -> None:
 
 def test_cuda_text_of_its_own_is_refused() -> None:
     data = _sent(_scaled(100))
-    kernel = _row(data, "ThreadKernel")
-    kernel[-3] = ["__device__ void f() {}"]
+    names = [name for name, _ in fields(ThreadKernel)]
+    _row(data, "ThreadKernel")[1 + names.index("sources")] = ["__device__ void f() {}"]
     with pytest.raises(TileError, match="CUDA text"):
         artifact.load(data)
 

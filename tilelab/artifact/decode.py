@@ -248,7 +248,7 @@ def _only(raw: Any, key: str) -> Any:
 
 
 def _check_const(node: Const) -> None:
-    kinds = {"float": (float,), "bool": (bool, int), "int": (int,), "uint": (int,)}
+    kinds = {"float": (float, int), "bool": (bool, int), "int": (int,), "uint": (int,)}
     if type(node.value) not in kinds[node.dtype.kind]:
         raise refused(f"a constant of type {node.dtype} is a {type(node.value).__name__}")
 

@@ -15,7 +15,7 @@ from tilelab.errors import Loc
 from tilelab.ir import Buffer, Node, Scope
 from tilelab.kernel import JITKernel
 from tilelab.layout import SharedLayout, ViewLayout
-from tilelab.target import TARGETS
+from tilelab.target import TARGETS, parse_target
 from tilelab.thread.intrinsic import Intrinsic, origin_of
 
 _NO_MEANS = "call_extern, import_source and shared layouts given as functions cannot be saved"
@@ -23,8 +23,10 @@ OPTIONS = ("tl.enable_fast_math", "tl.ptxas_register_usage_level")
 """pass_configs that act after lowering and are kept."""
 
 
-def save(kernel: JITKernel) -> dict[str, Any]:
+def save(kernel: JITKernel, target: Any = None) -> dict[str, Any]:
     """The thread IR and launch record of a kernel: dicts, lists, strings, numbers.
+
+    `target` (a name, or what else `tilelab.compile` takes) stands for the kernel's own.
 
     Both variants are kept (for 16-byte aligned rows, and for any). Raises TileTypeError (TL1670)
     for what is no kernel, TileValueError (TL1670) for programs with C functions or CUDA text of
@@ -32,14 +34,14 @@ def save(kernel: JITKernel) -> dict[str, Any]:
     """
     if not isinstance(kernel, JITKernel):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise refused(f"{kernel!r} is no kernel", "pass what tilelab.compile returns")
-    target = kernel.target
-    if target.name not in TARGETS:
-        raise refused(f"the target {target.name} has no name", "compile for one of tilelab's own")
-    builds = [kernel.program_for(aligned) for aligned in (True, False)]
+    chosen = parse_target(target) or kernel.target
+    if chosen.name not in TARGETS:
+        raise refused(f"the target {chosen.name} has no name", "compile for one of tilelab's own")
+    builds = [kernel.program_for(aligned, chosen) for aligned in (True, False)]
     table = _Table()
     programs = [table.node(program) for program in builds]
     return {
-        "format": FORMAT, "version": VERSION, "target": target.name,
+        "format": FORMAT, "version": VERSION, "target": chosen.name,
         "outputs": list(kernel.signature.outputs),
         "options": {k: kernel.pass_configs[k] for k in OPTIONS if k in kernel.pass_configs},
         "nodes": table.rows, "instructions": table.instructions,

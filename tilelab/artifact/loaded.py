@@ -11,6 +11,7 @@ from typing import Any
 
 from tilelab.codegen import CudaSource, emit
 from tilelab.errors import TileValueError
+from tilelab.ir import walk
 from tilelab.passes.base import CompileTrace
 from tilelab.runtime.arguments import Signature
 from tilelab.runtime.builds import Builds, LoweredProgram
@@ -21,7 +22,7 @@ from tilelab.runtime.sass import opcode_counts
 from tilelab.runtime.simulated import run_simulated
 from tilelab.sim import SimReport
 from tilelab.target import Target
-from tilelab.thread.nodes import Program
+from tilelab.thread.nodes import Invoke, Program
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,12 @@ class LoadedKernel(Inspection):
         in place; `options` go to `tilelab.sim.simulate`. Returns its report, whatever it found."""
         binding = self.signature.bind(tensors)
         return run_simulated(self.signature, self._builds, binding, options)[1]
+
+    @property
+    def costs(self) -> frozenset[str]:
+        """Cost classes of the instructions in the program ("wgmma", "async", "atomic", ..)."""
+        kernels = [node for kernel in self.program.kernels for node in walk(kernel.body)]
+        return frozenset(n.intrinsic.cost for n in kernels if isinstance(n, Invoke))
 
     @property
     def opcodes(self) -> dict[str, int]:

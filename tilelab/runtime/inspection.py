@@ -41,9 +41,10 @@ class Inspection:
         """The thread IR that runs."""
         return self._builds.build().lowered.program
 
-    def program_for(self, aligned: bool) -> Program:
-        """The thread IR of a variant: for 16-byte aligned rows and bases, or for any."""
-        return self._builds.build(aligned).lowered.program
+    def program_for(self, aligned: bool, target: Target | None = None) -> Program:
+        """The thread IR of a variant: for 16-byte aligned rows and bases, or for any; `target`
+        stands for the kernel's own."""
+        return self._builds.build(aligned, target).lowered.program
 
     @property
     def trace(self) -> CompileTrace:

@@ -41,6 +41,23 @@ class Marks:
     others: Array | None = None
 
 
+@dataclass(frozen=True)
+class Writer:
+    """Who wrote an element last: block (its number, x fastest), thread of the block, place."""
+
+    block: int
+    thread: int
+    loc: Loc | None
+
+    @property
+    def warp(self) -> int:
+        return self.thread // _WARP
+
+    @property
+    def lane(self) -> int:
+        return self.thread % _WARP
+
+
 class GlobalOrder:
     """The accesses of one launch. `between_blocks`: whether blocks are checked against each
     other: not where they may order themselves by atomics whose values they read."""
@@ -69,6 +86,15 @@ class GlobalOrder:
             reads, others = (np.zeros(shape, np.int64) if both else None for _ in range(2))
             found = self._marks[buffer] = Marks(np.zeros(shape, np.int64), reads, others)
         return found
+
+    def writer(self, name: str, index: tuple[int, ...]) -> Writer | None:
+        """Who wrote an element of the tensor `name`, so far as it was watched."""
+        for buffer, marks in self._marks.items():
+            mark = int(marks.writes[index]) if buffer.root.name == name else 0
+            block = block_of(mark) if mark else None
+            if block is not None:
+                return Writer(block, int(thread_of(mark)), self.place(mark)[0])
+        return None
 
     def place(self, mark: int) -> tuple[Loc | None, bool]:
         """Where an access stands in the program, and whether the compiler inserted it."""

@@ -11,6 +11,7 @@ from typing import Any, Self
 from tilelab.sim import serial
 from tilelab.sim.counters import Access, KernelCounters, LaunchFacts, LineCounters
 from tilelab.sim.findings import Finding
+from tilelab.sim.global_order import GlobalOrder, Writer
 from tilelab.sim.overlap import Overlap, overlaps
 from tilelab.sim.speech import Printed
 from tilelab.sim.timeline import Event
@@ -43,6 +44,13 @@ class SimReport:
     clock_hz: float = 1e9
     dropped: int = 0
     outputs: tuple[Any, ...] = field(default=(), compare=False)
+    orders: tuple[GlobalOrder, ...] = field(default=(), compare=False)
+
+    def writer_of(self, tensor: str, index: tuple[int, ...]) -> Writer | None:
+        """Which thread wrote an element of a tensor last; None when nothing did, when only
+        atomics did, or when the check "races" was off."""
+        found = (order.writer(tensor, index) for order in reversed(self.orders))
+        return next((w for w in found if w is not None), None)
 
     @property
     def ok(self) -> bool:

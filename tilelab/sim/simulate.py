@@ -102,6 +102,7 @@ def _report(
         block,
         min((n.target.limits.clock_hz for n in launches), default=1e9),
         sum(n.dropped for n in launches),
+        orders=tuple(n.order for n in launches),
     )
 
 

@@ -1,0 +1,9 @@
+# fails: ONE_BLOCK_PER_SM
+def launch(M, N, block_M, block_N, sms, blocks_per_sm):
+    rows, columns = -(-M // block_M), -(-N // block_N)
+    blocks = rows * columns
+    room = sms
+    waves = -(-blocks // room)
+    last = blocks - (-(-blocks // room) - 1) * room
+    wasted = blocks * block_M * block_N - M * N
+    return blocks, waves, last, wasted

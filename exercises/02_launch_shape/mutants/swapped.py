@@ -1,0 +1,9 @@
+# fails: AXES_SWAPPED
+def launch(M, N, block_M, block_N, sms, blocks_per_sm):
+    rows, columns = -(-M // block_N), -(-N // block_M)
+    blocks = rows * columns
+    room = sms * blocks_per_sm
+    waves = -(-blocks // room)
+    last = blocks - (-(-blocks // room) - 1) * room
+    wasted = blocks * block_M * block_N - M * N
+    return blocks, waves, last, wasted

@@ -1,0 +1,21 @@
+# fails: STRUCTURE_COALESCED
+"""Neighbouring threads touch elements far apart."""
+
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit
+def vector_add(N, dtype="float32"):
+    block = 256
+
+    @T.prim_func
+    def add(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, block), threads=128) as bx:
+            for i in T.Parallel(block):
+                if i * T.ceildiv(N, block) + bx < N:
+                    C[i * T.ceildiv(N, block) + bx] = (
+                        A[i * T.ceildiv(N, block) + bx] + B[i * T.ceildiv(N, block) + bx]
+                    )
+
+    return add

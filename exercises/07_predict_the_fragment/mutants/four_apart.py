@@ -1,0 +1,7 @@
+# fails: COLUMNS_FOUR_APART
+def owner(operand, row, column):
+    if operand == 1:
+        return row % 8 * 4 + column % 4, column // 8 * 4 + row // 8 * 2 + column % 8 // 4
+    if operand == 2:
+        return column * 4 + row % 4, row // 8 * 2 + row % 8 // 4
+    return row % 8 * 4 + column % 4, row // 8 * 2 + column // 4

@@ -1,0 +1,3 @@
+# fails: ANSWER_FORM
+def owner(operand, row, column):
+    row + column

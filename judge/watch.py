@@ -1,0 +1,119 @@
+"""What a student's code tries beside its task, by name: a watch inside the worker.
+
+Runs inside the worker. Hides Python's audit events and how patched modules are noticed. It stops
+nothing (the sandbox does): it names what was tried, and a name can only cost the student.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import types
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+FLAGS = frozenset({
+    "network", "process", "signal", "writes_file", "reads_judge", "native_code", "patched",
+    "channel_tampered", "worker_exit", "introspection", "artifact_invalid",
+})  # fmt: skip
+"""Every flag that a verdict may carry."""
+
+_EVENTS = {
+    "socket.": "network", "subprocess.": "process", "os.fork": "process", "os.exec": "process",
+    "os.posix_spawn": "process", "os.spawn": "process", "os.system": "process",
+    "pty.spawn": "process", "os.kill": "signal", "ctypes.": "native_code",
+    "os.mkdir": "writes_file", "os.symlink": "writes_file", "os.link": "writes_file",
+    "os.rename": "writes_file", "os.remove": "writes_file", "os.rmdir": "writes_file",
+    "os.truncate": "writes_file", "os.chmod": "writes_file", "os.chown": "writes_file",
+    "shutil.": "writes_file", "gc.get_objects": "introspection",
+    "gc.get_referrers": "introspection", "sys.setprofile": "introspection",
+    "sys.settrace": "introspection",
+}  # fmt: skip
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_TRACED = ("/judge/worker.py", "/judge/compiling.py")  # a traceback quotes these
+_WATCHED = ("time", "json", "os", "random", "builtins", "torch", "numpy", "judge", "tilelab")
+
+
+class Watch:
+    """Names of what was tried; `tell` is called once for each, at the moment of the attempt."""
+
+    def __init__(self, tell: Callable[[str], None], own: str, private: Iterable[str]) -> None:
+        self._tell = tell
+        self._own = own
+        self._private = tuple(private)
+        self._told: set[str] = set()
+        self._on = False
+        self._known: dict[str, dict[str, Any]] = {}
+
+    def begin(self) -> None:
+        """Watch from now on; cannot be undone in this process."""
+        self._known = {name: _callables(vars(m)) for name, m in _modules()}
+        self._on = True
+        sys.addaudithook(self._hook)
+
+    def look_for_patches(self) -> None:
+        """Compare the functions of known modules with what they were."""
+        for name, module in _modules():
+            before = self._known.get(name)
+            if before is None:
+                continue
+            now = vars(module)
+            if any(now.get(key) is not value for key, value in before.items()):
+                self.name("patched")
+
+    def name(self, flag: str) -> None:
+        """Say a flag, once."""
+        if flag not in self._told:
+            self._told.add(flag)
+            self._tell(flag)
+
+    def _hook(self, event: str, args: tuple[Any, ...]) -> None:
+        if event == "open":
+            self._opened(*args[:3])
+            return
+        if event == "import":
+            if str(args[0]).partition(".")[0] in ("judge", "exercises"):
+                self.name("reads_judge")
+            return
+        for start, flag in _EVENTS.items():
+            if event.startswith(start) and not self._is_own(args):
+                self.name(flag)
+
+    def _opened(self, path: Any, mode: Any, flags: Any) -> None:
+        if not isinstance(path, str | bytes):
+            return
+        text = os.path.abspath(os.fsdecode(path))
+        writes = isinstance(flags, int) and flags & _WRITES
+        if writes and text != os.devnull and not text.startswith(self._own):
+            self.name("writes_file")
+        elif text.startswith(self._private) and not text.endswith(_TRACED):
+            self.name("reads_judge")
+
+    def _is_own(self, args: tuple[Any, ...]) -> bool:
+        """Whether a call about files is about the temporary folder."""
+        paths = [os.fsdecode(a) for a in args if isinstance(a, str | bytes)]
+        return bool(self._own and paths) and all(
+            os.path.abspath(p).startswith(self._own) for p in paths
+        )
+
+
+def _modules() -> list[tuple[str, types.ModuleType]]:
+    """Loaded modules that a cheat may patch, and classes of ours as if they were modules."""
+    found: list[tuple[str, Any]] = [("builtins", builtins)]
+    for name, module in list(sys.modules.items()):
+        given: Any = module  # a program may have put anything there
+        if name.partition(".")[0] in _WATCHED and isinstance(given, types.ModuleType):
+            found.append((name, module))
+            ours = name.startswith(("tilelab", "judge"))
+            found += [
+                (f"{name}:{key}", value)
+                for key, value in list(vars(module).items())
+                if ours and isinstance(value, type) and value.__module__ == name
+            ]
+    return found
+
+
+def _callables(values: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = (types.FunctionType, types.BuiltinFunctionType, type, property, classmethod)
+    return {key: value for key, value in values.items() if isinstance(value, kinds)}
