@@ -201,7 +201,11 @@ def _sum_up(task: KernelTask, results: list[CaseResult], session: Session, gpu: 
         code, text = FAILURES["malformed"]
         if "channel_tampered" not in flags:
             code, text = "PATCHED", "functions of modules were replaced"
-        results = [replace(r, points=0, status="fail", code=code, detail={}) for r in results]
+        results = [
+            r if r.status == "not assessed"
+            else replace(r, points=0, status="fail", code=code, detail={})
+            for r in results
+        ]  # fmt: skip
         return Outcome(tuple(results), code, text, "hand in a kernel, nothing else", flags,
                        session.sandbox, device=gpu)  # fmt: skip
     bad = [r for r in results if r.status == "fail"]

@@ -19,6 +19,7 @@ if __name__ == "__main__":  # as a script, Python puts judge/ on the path instea
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from judge.checks import Outcome, Quiz, grade_quiz
+from judge.commands import COMMANDS
 from judge.exercise import Exercise, UsageError, exercise_ids, load_exercise, read_submission
 from judge.formats import to_gradescope, to_junit
 from judge.grading import NoGpu, grade_kernel
@@ -64,7 +65,8 @@ def _graded(
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="judge.py",
-        description="Grade an exercise. Exit codes: 0 passed, 1 failed, 2 usage, "
+        description="Grade an exercise; or: judge.py batch|package|notebook --help. "
+        "Exit codes: 0 passed, 1 failed, 2 usage, "
         "3 nothing assessed, 4 the judge failed.",
     )
     parser.add_argument("exercise", help="an exercise's name or number, or 'all'")
@@ -127,8 +129,11 @@ def _hint(name: str, number: int) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, grade, print; the exit code."""
-    options = _parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        if words and words[0] in COMMANDS:
+            return COMMANDS[words[0]](words[1:], lambda line: print(line, flush=True))
+        options = _parser().parse_args(words)
         if options.hint is not None:
             print(_hint(options.exercise, options.hint))
             return PASSED

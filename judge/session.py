@@ -156,14 +156,9 @@ class Session:
         requests_in, requests_out = os.pipe()
         results_in, results_out = os.pipe()
         with open(self._output, "ab") as output:
-            outer = bubblewrap(self._temporary)
-            told = {
-                "limits": asdict(self.budget.limits), "kernels": self._kernels,
-                "temporary": self._temporary, "outer": "bubblewrap" if outer else "",
-            }  # fmt: skip
+            told = {"limits": asdict(self.budget.limits), "kernels": self._kernels}
             self._process = subprocess.Popen(
-                [*outer, sys.executable, "-I", "-B", str(WORKER), str(requests_in),
-                 str(results_out), json.dumps(told)],
+                _command(requests_in, results_out, told, self._temporary),
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, env={}, cwd="/",
                 pass_fds=(requests_in, results_out), start_new_session=True,
             )  # fmt: skip
@@ -264,6 +259,14 @@ class Session:
                 break
             rest += data
         return rest
+
+
+def _command(requests: int, results: int, told: dict[str, Any], temporary: str) -> list[str]:
+    """What starts a worker: inside bubblewrap where there is one."""
+    outer = bubblewrap(temporary)
+    told = {**told, "temporary": temporary, "outer": "bubblewrap" if outer else ""}
+    worker = [sys.executable, "-I", "-B", str(WORKER), str(requests), str(results)]
+    return [*outer, *worker, json.dumps(told)]
 
 
 def _parse(line: bytes) -> dict[str, Any]:

@@ -32,19 +32,22 @@ def without_marks(solution: str) -> str:
     return "".join(line for line in lines if line.strip() not in (BEGIN, END))
 
 
-def notebook(exercise: str, task: str, solution: str) -> dict[str, Any]:
+def notebook(exercise: str, task: str, solution: str, points: int) -> dict[str, Any]:
     """An nbgrader assignment with one autograded answer and one cell that grades it.
 
     The answer cell holds the marked solution: `nbgrader generate_assignment` strips it. The last
-    cell is a validate cell: its value is the judge's number, which nbgrader takes as points.
+    cell is a validate cell worth `points`: its value is the judge's number, which nbgrader takes.
     """
-    answer = f"%%exercise {exercise} --grade\n{solution}"
-    check = f"### BEGIN HIDDEN TESTS\n%exercise_points {exercise}\n### END HIDDEN TESTS\n"
+    answer = f"%%exercise {exercise}\n{solution}"
     cells = [
         _markdown(task),
         _code("%load_ext tilelab", "setup", {"locked": True}),
         _code(answer, "answer", {"solution": True}),
-        _code(check, "points", {"grade": True, "locked": True, "points": 100}),
+        _code(
+            f"%exercise_points {exercise}",
+            "points",
+            {"grade": True, "locked": True, "points": points},
+        ),
     ]
     return {
         "cells": cells,

@@ -16,6 +16,7 @@ from typing import Any
 FLAGS = frozenset({
     "network", "process", "signal", "writes_file", "reads_judge", "native_code", "patched",
     "channel_tampered", "worker_exit", "introspection", "artifact_invalid",
+    "environment", "limits",
 })  # fmt: skip
 """Every flag that a verdict may carry."""
 
@@ -28,7 +29,8 @@ _EVENTS = {
     "os.truncate": "writes_file", "os.chmod": "writes_file", "os.chown": "writes_file",
     "shutil.": "writes_file", "gc.get_objects": "introspection",
     "gc.get_referrers": "introspection", "sys.setprofile": "introspection",
-    "sys.settrace": "introspection",
+    "sys.settrace": "introspection", "os.putenv": "environment", "os.unsetenv": "environment",
+    "resource.setrlimit": "limits",
 }  # fmt: skip
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _TRACED = ("/judge/worker.py", "/judge/compiling.py")  # a traceback quotes these
@@ -36,10 +38,15 @@ _WATCHED = ("time", "json", "os", "random", "builtins", "torch", "numpy", "judge
 
 
 class Watch:
-    """Names of what was tried; `tell` is called once for each, at the moment of the attempt."""
+    """Names of what was tried; `tell` is called once for each, at the moment of the attempt.
 
-    def __init__(self, tell: Callable[[str], None], own: str, private: Iterable[str]) -> None:
-        self._tell = tell
+    `file` is the student's, `own` the folder that may be written, `private` those that may not
+    be read."""
+
+    def __init__(
+        self, tell: Callable[[str], None], file: str, own: str, private: Iterable[str]
+    ) -> None:
+        self._tell, self._file = tell, file
         self._own = own
         self._private = tuple(private)
         self._told: set[str] = set()
@@ -55,11 +62,9 @@ class Watch:
     def look_for_patches(self) -> None:
         """Compare the functions of known modules with what they were."""
         for name, module in _modules():
-            before = self._known.get(name)
-            if before is None:
-                continue
-            now = vars(module)
-            if any(now.get(key) is not value for key, value in before.items()):
+            before, now = self._known.get(name, {}), dict(vars(module))
+            replaced = any(now.get(key) is not value for key, value in before.items())
+            if replaced or any(_is_students(value, self._file) for value in now.values()):
                 self.name("patched")
 
     def name(self, flag: str) -> None:
@@ -87,6 +92,8 @@ class Watch:
         writes = isinstance(flags, int) and flags & _WRITES
         if writes and text != os.devnull and not text.startswith(self._own):
             self.name("writes_file")
+        elif text.startswith("/proc/") and not text.startswith("/proc/self/"):
+            self.name("introspection")
         elif text.startswith(self._private) and not text.endswith(_TRACED):
             self.name("reads_judge")
 
@@ -112,6 +119,11 @@ def _modules() -> list[tuple[str, types.ModuleType]]:
                 if ours and isinstance(value, type) and value.__module__ == name
             ]
     return found
+
+
+def _is_students(value: Any, file: str) -> bool:
+    """Whether a function found in somebody else's module was defined in the student's file."""
+    return isinstance(value, types.FunctionType) and value.__code__.co_filename == file
 
 
 def _callables(values: Mapping[str, Any]) -> dict[str, Any]:

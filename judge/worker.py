@@ -141,7 +141,7 @@ def main() -> None:
     temporary = told["temporary"]
     os.environ["TMPDIR"] = temporary
     private = [str(Path(REPOSITORY) / name) for name in ("judge", "exercises", "tests")]
-    worker.watch = Watch(worker.tell, temporary, private)
+    worker.watch = Watch(worker.tell, FILE, temporary, private)
     state = lock_down(Limits(**told["limits"]), readable, temporary, told["outer"])
     with contextlib.suppress(OSError):
         os.chdir(temporary)

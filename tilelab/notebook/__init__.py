@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from tilelab import shim
-from tilelab.notebook import display, errors, magics
+from tilelab.notebook import display, errors, exercise, magics
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Install the magics `%%tilelang` and `%tilelab`, short error messages, pictures of kernels
-    and fragments, and the finder that answers `import tilelang`."""
+    """Install the magics `%%tilelang`, `%tilelab` and `%%exercise`, short error messages, pictures
+    of kernels and fragments, and the finder that answers `import tilelang`."""
     shim.install()
     magics.install(shell)
+    exercise.install(shell)
     errors.install(shell)
     display.install(shell)
 
@@ -24,6 +25,7 @@ def unload_ipython_extension(shell: Any) -> None:
     """Take everything back but modules that were imported."""
     display.remove(shell)
     errors.remove(shell)
+    exercise.remove(shell)
     magics.remove(shell)
     shim.uninstall()
 

@@ -1,0 +1,21 @@
+# expects: UNWRITTEN introspection - 03
+"""Looks for expected values among all objects."""
+
+import gc
+
+import tilelang
+import tilelang.language as T
+
+FOUND = [x for x in gc.get_objects() if isinstance(x, dict) and "expected" in x]
+
+
+@tilelang.jit
+def vector_add(N, dtype="float32"):
+    @T.prim_func
+    def add(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(32):
+                if i < 0:
+                    C[i] = A[i]
+
+    return add

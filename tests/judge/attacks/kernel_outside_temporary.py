@@ -1,0 +1,19 @@
+# expects: RAISED writes_file files 03
+"""Writes outside its temporary folder."""
+
+import tilelang
+import tilelang.language as T
+
+open("/tmp/tilelab-judge-attack", "w").write("was here")
+
+
+@tilelang.jit
+def vector_add(N, dtype="float32"):
+    @T.prim_func
+    def add(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(32):
+                if i < 0:
+                    C[i] = A[i]
+
+    return add

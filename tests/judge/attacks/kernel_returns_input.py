@@ -1,0 +1,16 @@
+# expects: SIGNATURE - - 03
+"""Leaves the output out: the memory of an input is handed back."""
+
+import tilelang
+import tilelang.language as T
+
+
+@tilelang.jit
+def vector_add(N, dtype="float32"):
+    @T.prim_func
+    def add(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype)):
+        with T.Kernel(1, threads=32):
+            for i in T.serial(N):
+                A[i] = A[i] + B[i]
+
+    return add
