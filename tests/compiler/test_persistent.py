@@ -15,6 +15,9 @@ from tilelab.sim import simulate
 SIZES = (400, 328, 200)  # 4 x 3 tiles of 128 with tails on every axis, 4 steps of 64
 
 
+ALWAYS = {"tl.persistent": True}
+
+
 def run(kernel: Any, sizes: tuple[int, int, int], relu: bool = False, **options: Any) -> float:
     """The error of a simulated call; fails on any finding."""
     import torch
@@ -32,7 +35,7 @@ def run(kernel: Any, sizes: tuple[int, int, int], relu: bool = False, **options:
 @pytest.mark.parametrize("schedule", ["late", "eager", "random"])
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
 def test_any_number_of_blocks(stages: int, schedule: str, resident: int) -> None:
-    kernel = build(*SIZES, stages=stages)
+    kernel = build(*SIZES, stages=stages, configs=ALWAYS)
     assert kernel.program.kernels[0].launched is not None
     assert run(kernel, SIZES, resident_blocks=resident, schedule=schedule) < 1e-3
 
@@ -42,18 +45,24 @@ SWITCHES = ["persistent", "wgmma_in_flight", "fold_clear", "producer_warp", "tma
 
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_each_switch_alone(switch: str) -> None:
-    kernel = build(*SIZES, configs={f"tl.{switch}": False})
+    kernel = build(*SIZES, configs={**ALWAYS, f"tl.{switch}": False})
     assert run(kernel, SIZES, resident_blocks=2) < 1e-3
-    default = build(*SIZES).get_kernel_source()
+    default = build(*SIZES, configs=ALWAYS).get_kernel_source()
     assert kernel.get_kernel_source() != default
 
 
 def test_blocks_wait_for_no_tile_that_is_not_there() -> None:
-    kernel = build(*SIZES)
+    kernel = build(*SIZES, configs=ALWAYS)
     text = kernel.get_kernel_source()
     assert "gridDim.x" in text and "blockIdx.y" not in text
     plain = build(*SIZES, configs={"tl.plain_pipeline": True}).get_kernel_source()
     assert "gridDim" not in plain and "blockIdx.y" in plain
+
+
+def test_blocks_that_share_a_multiprocessor_stay_short() -> None:
+    """Two blocks of the seed's tiles fit on one, a block of twice the tile does not."""
+    assert "gridDim" not in build(*SIZES).get_kernel_source()
+    assert "gridDim" in build(*SIZES, bn=256, threads=256, stages=4).get_kernel_source()
 
 
 def test_tiles_of_different_lengths() -> None:
@@ -77,7 +86,7 @@ def test_tiles_of_different_lengths() -> None:
                 T.gemm(a, b, c)
             T.copy(c, C[by * tile, bx * tile])
 
-    kernel = tilelab.compile(lower_triangle, target=HOPPER)
+    kernel = tilelab.compile(lower_triangle, target=HOPPER, pass_configs=ALWAYS)
     assert "uses" in kernel.get_kernel_source()
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((n, n)).astype(np.float16) for _ in range(2))
@@ -93,7 +102,8 @@ def test_tiles_of_different_lengths() -> None:
 
 def test_dynamic_sizes() -> None:
     m, n, k = (T.dynamic(name) for name in "MNK")
-    kernel = tilelab.compile(gemm(m, n, k, bm=64, bn=64, bk=32), target=HOPPER)
+    function = gemm(m, n, k, bm=64, bn=64, bk=32)
+    kernel = tilelab.compile(function, target=HOPPER, pass_configs=ALWAYS)
     for sizes in [(200, 136, 72), (1, 8, 8), (330, 264, 0)]:
         assert run(kernel, sizes, resident_blocks=3) < 1e-3 or sizes[2] == 0
 
@@ -111,7 +121,7 @@ STAGED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("schedule", ["late", "eager", "random"])
 def test_accumulators_leave_by_tma(case: str, schedule: str) -> None:
     config = STAGED[case]
-    kernel = build(*SIZES, **config)
+    kernel = build(*SIZES, **config, configs=ALWAYS)
     assert "tl::tma_store(" in kernel.get_kernel_source()
     error = run(kernel, SIZES, relu="relu" in config, resident_blocks=3, schedule=schedule)
     assert error < 1e-3

@@ -21,8 +21,9 @@ class Switch:
     plain: Any
 
 
-PERSISTENT = Switch("tl.persistent", True, False)
-"""Blocks that live as long as the launch and take tile after tile."""
+PERSISTENT = Switch("tl.persistent", None, False)
+"""Blocks that live as long as the launch and take tile after tile; None: where a multiprocessor
+holds a single block, True: wherever it is possible."""
 GROUP_ORDER = Switch("tl.group_order", -1, 0)
 """Rows of tiles that blocks walk down before the next column; -1: chosen, 0: the plain order."""
 IN_FLIGHT = Switch("tl.wgmma_in_flight", True, False)
