@@ -26,7 +26,7 @@ RANKS = {
     # The host side of TileLang's surface, one module for each of its names.
     "carver": 7, "contrib": 7, "engine": 7, "env": 7, "testing": 7, "tileop": 7,
     "tools": 7, "transform": 7, "tvm": 7, "utils": 7,
-    "widgets": 8,
+    "plot": 8, "widgets": 8,
     "notebook": 8, "cli": 8, "demo": 8, "doctor": 8, "commands": 8,
     "": 9,  # tilelab/__init__.py itself
     "__main__": 9,

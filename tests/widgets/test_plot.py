@@ -1,0 +1,61 @@
+"""Matplotlib twins: they draw what the views say, into any Axes, and refuse what they cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+
+import tilelab
+from tests.kernels import gemm
+from tilelab import plot
+from tilelab.errors import TileError
+from tilelab.layout import atoms, row_major, swizzled
+from tilelab.views import access_of, fragment_view, shared_view, show
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Any:
+    return tilelab.compile(gemm(256, 256, 512), target="sm_90a", out_idx=-1)
+
+
+def test_a_map_shows_every_lane() -> None:
+    fragment = atoms.wgmma_accumulator(128).repeat(2, 1)
+    ax = plot.layout(fragment)
+    shown = np.asarray(ax.images[0].get_array())
+    assert (shown == fragment_view(fragment).owner_grid() % 32).all()
+    banks = np.asarray(plot.layout(swizzled((64, 64), 16)).images[0].get_array())
+    assert (banks == shared_view(swizzled((64, 64), 16)).bank_grid()).all()
+
+
+def test_small_maps_are_labelled_and_a_given_axes_is_used() -> None:
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots()
+    assert plot.layout(atoms.mma_c(), ax) is ax
+    assert any(t.get_text() == "T0\nR0" for t in ax.texts)
+
+
+def test_kernel_pictures(kernel: Any) -> None:
+    (loop,) = show(kernel, "pipeline").views
+    assert len(plot.pipeline(kernel).patches) == 2 * len(loop.iterations)
+    (budget,) = show(kernel, "memory").views
+    assert len(plot.memory(kernel).patches) == len(budget.rows)
+    assert plot.layout(kernel).get_title().startswith("C_local")
+    assert plot.roofline(kernel).get_ylabel() == "TFLOP/s"
+
+
+def test_an_access_has_a_row_for_each_wavefront() -> None:
+    view = access_of(shared_view(row_major((64, 64), 16)), "ldmatrix", 8)
+    shown = np.ma.asarray(plot.access(view).images[0].get_array())
+    assert shown.shape == (32, 32) and set(shown.compressed()) == set(range(32))
+
+
+@pytest.mark.parametrize("draw", [plot.layout, plot.pipeline, plot.memory, plot.roofline])
+def test_what_cannot_be_drawn_is_named(draw: Any) -> None:
+    with pytest.raises(TileError, match="int cannot be drawn"):
+        draw(3)
