@@ -74,6 +74,16 @@ def test_options_reach_the_compiler(shell: Any) -> None:
     assert shell.user_ns["k"].target.name == "sm_80"
 
 
+def test_plain_is_the_textbook_structure(shell: Any) -> None:
+    assert run(shell, f"--plain --show none --target sm_90a --name plain {SIZES}").success
+    assert run(shell, f"--show none --target sm_90a --name fast {SIZES}").success
+    names = shell.user_ns
+    assert names["plain"].pass_configs == {"tl.plain_pipeline": True}
+    assert names["plain"].program.kernels[0].dynamic_bytes == 98_304
+    shell.run_cell("again = %tilelab show fast --plain --show memory")
+    assert "98,304 B" in names["again"].to_text()
+
+
 def test_the_same_text_gives_the_same_cuda_as_without_the_magic(shell: Any) -> None:
     assert run(shell, f"--show none {SIZES}").success
     shell.run_cell(BODY + "\nk2 = tilelang.compile(matmul(128, 128, 128))")
@@ -84,7 +94,7 @@ def test_the_same_text_gives_the_same_cuda_as_without_the_magic(shell: Any) -> N
 def test_an_edited_cell_uses_its_latest_text(shell: Any) -> None:
     for stages in (2, 4):
         body = BODY.replace("stages=3", f"stages={stages}")
-        assert run(shell, f"--show none {SIZES}", body).success
+        assert run(shell, f"--plain --show none {SIZES}", body).success
         kernel = shell.user_ns["matmul_kernel"].program.kernels[0]
         assert kernel.dynamic_bytes == stages * 32_768
 

@@ -26,12 +26,14 @@ NO_KERNEL, NO_CONSTANT, NO_INPUT = "TL1703", "TL1704", "TL1705"
 @dataclass(frozen=True)
 class Wish:
     """How a kernel is wanted: its target and outputs (None: as it was defined), the constants for
-    a factory or a @tilelang.jit function, and tensors that an eager one may take sizes from."""
+    a factory or a @tilelang.jit function, tensors that an eager one may take sizes from, and
+    pass_configs beside those of its definition."""
 
     target: Target | None = None
     out_idx: Sequence[int] | None = None
     constants: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tensors: Sequence[Any] = ()
+    configs: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 def to_kernel(value: Any, wish: Wish, name: str = "") -> JITKernel:
@@ -63,19 +65,21 @@ def to_kernel(value: Any, wish: Wish, name: str = "") -> JITKernel:
 
 def _from_kernel(kernel: JITKernel, wish: Wish) -> JITKernel:
     outputs = list(kernel.out_idx if wish.out_idx is None else wish.out_idx)
-    if (wish.target is None or wish.target == kernel.target) and outputs == kernel.out_idx:
+    configs = {**kernel.pass_configs, **wish.configs}
+    same = outputs == kernel.out_idx and configs == kernel.pass_configs
+    if same and (wish.target is None or wish.target == kernel.target):
         return kernel
     program = kernel.prim_func
     return JITKernel(
         program, out_idx=None if program.outputs else outputs,
-        target=wish.target or kernel.target, pass_configs=kernel.pass_configs,
+        target=wish.target or kernel.target, pass_configs=configs,
     )  # fmt: skip
 
 
 def _from_program(program: PrimFunc | Function, wish: Wish) -> JITKernel:
     function = program if isinstance(program, Function) else program.function
     outputs = None if wish.out_idx is None else list(wish.out_idx)
-    return JITKernel(function, out_idx=outputs, target=wish.target)
+    return JITKernel(function, out_idx=outputs, target=wish.target, pass_configs=wish.configs)
 
 
 def _from_jit(made: JITImpl, wish: Wish) -> JITKernel:

@@ -35,6 +35,7 @@ from tilelab.target import TARGETS
 from tilelab.views import DEFAULT_KINDS, MAKERS, show
 
 CELL, LINE = "tilelang", "tilelab"
+TEXTBOOK = {"tl.plain_pipeline": True}
 
 
 def cell_parser() -> Parser:
@@ -70,6 +71,9 @@ def _shared_options(parser: Any) -> None:
     parser.add_argument("--show", type=kinds_argument, default=DEFAULT_KINDS, metavar="VIEWS",
                         help="some of " + ",".join(MAKERS) + " between commas, all, or none "
                         "(default: " + ",".join(DEFAULT_KINDS) + ")")  # fmt: skip
+    parser.add_argument("--plain", action="store_true",
+                        help="the textbook structure: one ring of stages, one tile a block, "
+                        "results stored by the threads")  # fmt: skip
     parser.add_argument("--out-idx", type=outputs_argument, metavar="I",
                         help="parameters that a call returns, e.g. -1")  # fmt: skip
     parser.add_argument("constants", nargs="*", metavar="key=value",
@@ -121,7 +125,9 @@ class Magics:
         with progress(f"compiling {name}", NotebookLine()):
             tensors = [look_up_input(word, names) for word in _words(options)]
             given = constants(options.constants, names)
-            kernel = to_kernel(value, Wish(options.target, options.out_idx, given, tensors), name)
+            configs = TEXTBOOK if options.plain else {}
+            wish = Wish(options.target, options.out_idx, given, tensors, configs)
+            kernel = to_kernel(value, wish, name)
             _ = kernel.program  # lowered now, so that errors and time belong to this step
         return kernel
 
