@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import hypothesis
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,3 +93,13 @@ def test_reduce(target: Any, draw: Draw, kind: str, dim: int) -> None:
 )  # fmt: skip
 def test_gemm(target: Any, draw: Draw, k: int, bk: int, ta: bool, tb: bool) -> None:
     check_gemm(target, "cpu", draw, k, bk, ta, tb)
+
+
+@pytest.mark.parametrize("target", [HOPPER, AMPERE], ids=["hopper", "ampere"])
+def test_slots_of_an_odd_size_are_no_tma_boxes(target: Any) -> None:
+    """Slots of 1,600 bytes do not begin at the 128-byte boundaries that TMA asks for."""
+    draw = Draw(
+        shape=(73, 36), tile=(50, 8), threads=128, stages=4, dtype="float32", out="float32",
+        gap=4, where=("shared", "shared"),
+    )  # fmt: skip
+    check_elementwise(target, "cpu", draw)

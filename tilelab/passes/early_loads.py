@@ -18,7 +18,7 @@ from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of, round_up
 from tilelab.passes.touch import touches
 from tilelab.tile.operands import is_whole
 from tilelab.tile.ops.copy import Copy
-from tilelab.tile.ops.copy_async import why_not_tma
+from tilelab.tile.ops.copy_async import why_no_slots, why_not_tma
 from tilelab.tile.ops.gemm import Gemm, plan_of
 from tilelab.tile.structure import EARLY_LOADS, setting
 
@@ -67,6 +67,8 @@ def _may_move(
 ) -> bool:
     """Whether a copy can be issued before the statements that precede it, by another role."""
     tile, tensor = copy.dst.buffer, copy.src.buffer
+    if why_no_slots(tile):
+        return False
     if why_not_tma(copy.src, copy.dst, planning_context(kernel, ctx, kernel.num_threads)):
         return False
     if not is_whole(copy.dst) or unavailable(copy.src.starts, rest):

@@ -39,7 +39,7 @@ from tilelab.tile.context import LowerContext
 from tilelab.tile.op import TileOp
 from tilelab.tile.ops.barriers import BarrierInit
 from tilelab.tile.ops.copy import Copy
-from tilelab.tile.ops.copy_async import async_width, why_not_tma
+from tilelab.tile.ops.copy_async import async_width, why_no_slots, why_not_tma
 from tilelab.tile.ops.gemm import Gemm, plan_of
 from tilelab.tile.ops.registers import RegisterBudget
 from tilelab.tile.structure import PRODUCER_WARP, setting
@@ -152,7 +152,10 @@ class Candidate:
         return [s for s in self.loop.body.body if not any(s is p for p in self.producers)]
 
     def tma_refusals(self) -> list[str]:
-        found = [(op, why_not_tma(op.src, op.dst, self.lower)) for op in self.producers]
+        found = [
+            (op, why_not_tma(op.src, op.dst, self.lower) or why_no_slots(op.dst.buffer))
+            for op in self.producers
+        ]
         return [f"{op.label()}: {why}" for op, why in found if why]
 
 

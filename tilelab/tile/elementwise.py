@@ -158,7 +158,10 @@ def move(
 ) -> list[Stmt]:
     """Copy `src` to `dst` (same tile extents), converting, with reads past a tensor giving 0."""
     last = spread.shape[-1] if spread.shape else 1
-    run = min((_run(ctx, r, spread) for r in (src, dst)), default=1)
+    memory = [r for r in (src, dst) if r.buffer.scope is not Scope.FRAGMENT]
+    # An instruction moves 16 bytes; registers on the other side of a conversion may be more.
+    widest = 16 // max(r.dtype.bytes for r in memory or (src, dst))
+    run = min(widest, *(_run(ctx, r, spread) for r in (src, dst)))
     width = min(ctx.vector_width(src, last, run), ctx.vector_width(dst, last, run))
     in_memory = Scope.FRAGMENT not in (src.buffer.scope, dst.buffer.scope)
     walk = walk_tile(ctx, spread, width, batched=in_memory and width == 1)

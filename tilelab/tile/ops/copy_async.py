@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from tilelab.errors import Loc
-from tilelab.ir import Expr, LoopKind, Region, Scope, Stmt, as_expr, const_int
+from tilelab.ir import Buffer, Expr, LoopKind, Region, Scope, Stmt, as_expr, const_int
 from tilelab.layout import Fragment, SharedLayout
 from tilelab.thread.intrinsics.cp_async import cp_async, cp_async_zfill
 from tilelab.thread.intrinsics.tma import tma_load
@@ -16,6 +17,7 @@ from tilelab.tile.elementwise import expand, guard_of, guarded, tile_extents, wa
 TMA_MAX_BOX = 256  # elements on one axis of a box (CUDA driver API, cuTensorMapEncodeTiled)
 TMA_MAX_RANK = 5
 TMA_ALIGNMENT = 16  # bytes: strides, and the innermost extent of a box
+TMA_SHARED_ALIGNMENT = 128  # bytes: where a box begins in shared memory
 
 
 def why_not_tma(src: Region, dst: Region, ctx: LowerContext) -> str:
@@ -65,6 +67,14 @@ def _tile_refusal(dst: Region) -> str:
         return f"rows of {tile.name} do not lie as TMA writes them"
     if panel_width(dst) * tile.dtype.bytes % TMA_ALIGNMENT:
         return f"a row of {tile.name} is no multiple of 16 bytes"
+    return ""
+
+
+def why_no_slots(tile: Buffer) -> str:
+    """Why copies of a tile, one slot behind the other, cannot each be a TMA box; else empty."""
+    size = prod(tile.static_shape) * tile.dtype.bytes
+    if size % TMA_SHARED_ALIGNMENT:
+        return f"slots of {tile.name}, {size} bytes each, would not begin at multiples of 128 bytes"
     return ""
 
 
