@@ -67,9 +67,8 @@ def _may_move(
 ) -> bool:
     """Whether a copy can be issued before the statements that precede it, by another role."""
     tile, tensor = copy.dst.buffer, copy.src.buffer
-    if why_no_slots(tile):
-        return False
-    if why_not_tma(copy.src, copy.dst, planning_context(kernel, ctx, kernel.num_threads)):
+    lower = planning_context(kernel, ctx, kernel.num_threads)
+    if why_not_tma(copy.src, copy.dst, lower) or why_no_slots(tile):
         return False
     if not is_whole(copy.dst) or unavailable(copy.src.starts, rest):
         return False
