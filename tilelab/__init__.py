@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         language,
         layout,
         math,
+        plot,
         profiler,
         testing,
         tileop,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
         transform,
         tvm,
         utils,
+        views,
+        widgets,
     )
     from tilelab.autotuner import autotune
     from tilelab.engine import register_cuda_postproc
@@ -55,13 +58,15 @@ __all__ = [
     "TileError", "artifact", "autotune", "autotuner", "carver", "cdiv", "compile", "contrib",
     "disable_cache", "enable_cache", "engine", "env", "errors", "is_cache_enabled", "jit",
     "language", "layout", "load_ipython_extension", "lower", "math", "next_power_of_2",
-    "par_compile", "parse_target", "profiler", "register_cuda_postproc", "register_extern",
+    "par_compile", "parse_target", "plot", "profiler", "register_cuda_postproc", "register_extern",
     "set_log_level", "suggest_config", "testing", "tileop", "tools", "transform", "tvm", "utils",
+    "views", "widgets",
 ]  # fmt: skip
 
 _MODULES = frozenset({
     "artifact", "autotuner", "carver", "contrib", "engine", "env", "errors", "language", "layout",
-    "math", "profiler", "testing", "tileop", "tools", "transform", "tvm", "utils",
+    "math", "plot", "profiler", "testing", "tileop", "tools", "transform", "tvm", "utils", "views",
+    "widgets",
 })  # fmt: skip
 _HOMES = {
     "JITImpl": "jit", "compile": "jit", "par_compile": "jit", "JITKernel": "kernel",

@@ -66,7 +66,7 @@ def test_every_table_function_exists_in_thread() -> None:
 
 
 def test_unknown_names() -> None:
-    with expect(AttributeError, "TL1007", "T.alloc_shared"):
+    with expect(AttributeError, "TL1007", "T.alloc_shared or T.alloc_var"):
         T.alloc_shard  # noqa: B018
     with expect(AttributeError, "TL1005", "not supported by tilelab yet"):
         T.tcgen05_gemm  # noqa: B018

@@ -136,6 +136,15 @@ def test_a_plain_error_keeps_its_traceback(shell: Any, capsys: pytest.CaptureFix
     assert "magics.py" not in said
 
 
+def test_a_cell_that_is_no_python_shows_its_own_line_alone(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not run(shell, SIZES, "x = 1\nwith T.Kernel(1)\n    pass\n").success
+    said = capsys.readouterr().out
+    assert "Cell In[1], line 3" in said and "SyntaxError" in said
+    assert "magics.py" not in said and "interactiveshell" not in said
+
+
 def test_wrong_lines_and_help(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert not run(shell, "--targt sm_80").success
     assert "did you mean --target?" in capsys.readouterr().out
@@ -224,6 +233,7 @@ def test_unloading_takes_everything_back() -> None:
         ("--inputs nope", "TL1705", "tensors here: xs, ys"),
         ("--inputs xss", "TL1705", "did you mean xs?"),
         ("--target sm_70", "TL1702", "see %%tilelang --help"),
+        ("--out-idx x", "TL1702", "see %%tilelang --help"),
         ("--show cats", "TL1702", "see %%tilelang --help"),
         ("--taget sm_80", "TL1702", "did you mean --target?"),
     ],

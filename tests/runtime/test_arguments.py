@@ -60,6 +60,7 @@ def test_count() -> None:
     assert isinstance(error, ValueError) and error.code == "TL1611"
     assert "expected 2 inputs, but 1 are provided" in error.message
     assert "A, B" in error.hint and "C is allocated" in error.hint
+    assert "out_idx=[-1]" in refused(gemm(outputs=()), half(3, 5), half(5, 7)).hint
 
 
 def test_no_tensor() -> None:

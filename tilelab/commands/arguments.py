@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
     def _advice(self, message: str) -> str:
         found: list[str] = []
         for word in message.replace(":", " ").split():
-            if word.startswith("-"):
+            if re.match("--?[a-zA-Z]", word):  # -1 is a value
                 option = word.split("=")[0]
                 if option not in self.options():
                     found += difflib.get_close_matches(option, self.options(), 1, 0.5)

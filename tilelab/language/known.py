@@ -153,7 +153,7 @@ def name_error(name: str, existing: Iterable[str]) -> TileNameError:
             code="TL1005",
             hint="docs/differences.md lists what is supported",
         )
-    near = difflib.get_close_matches(name, [*existing, *GROUP_OF], n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name, {*existing, *GROUP_OF}, n=3, cutoff=0.6)
     hint = "did you mean " + " or ".join(f"T.{n}" for n in near) + "?" if near else ""
     return TileNameError(
         f"T has no name {name!r}", code="TL1007", hint=hint or "dir(T) lists the names"

@@ -11,6 +11,10 @@ from typing import Any
 from tilelab.errors import TileError, TileInternalError
 
 
+class CellSyntaxError(SyntaxError):
+    """The text of a `%%tilelang` cell is no Python: shown as in any cell, without our frames."""
+
+
 def lines_of(error: TileError, shell: Any) -> list[str]:
     """An error as a cell shows it: its kind, then its message without a traceback.
 
@@ -34,6 +38,10 @@ def _files(error: TileError) -> set[str]:
 
 
 def _handle(shell: Any, kind: Any, error: Any, trace: Any, tb_offset: Any = None) -> list[str]:
+    if isinstance(error, CellSyntaxError):
+        lines: list[str] = shell.SyntaxTB.structured_traceback(SyntaxError, error, [])
+        shell._showtraceback(SyntaxError, error, lines)
+        return lines
     if isinstance(error, TileInternalError):
         found: list[str] = shell.InteractiveTB.structured_traceback(
             kind, error, trace, tb_offset=tb_offset
@@ -47,7 +55,7 @@ def _handle(shell: Any, kind: Any, error: Any, trace: Any, tb_offset: Any = None
 
 def install(shell: Any) -> None:
     """Show TileErrors in their own words from now on."""
-    shell.set_custom_exc((TileError,), _handle)
+    shell.set_custom_exc((TileError, CellSyntaxError), _handle)
 
 
 def remove(shell: Any) -> None:

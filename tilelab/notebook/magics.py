@@ -30,6 +30,7 @@ from tilelab.commands.kernels import (
 from tilelab.commands.progress import NotebookLine, progress
 from tilelab.kernel import JITKernel
 from tilelab.notebook import display
+from tilelab.notebook.errors import CellSyntaxError
 from tilelab.runtime import doctor
 from tilelab.target import TARGETS
 from tilelab.views import DEFAULT_KINDS, MAKERS, show
@@ -138,7 +139,10 @@ class Magics:
         shell = self._shell
         text = f"# %%{CELL} {line}\n{cell}"
         file = shell.compile.cache(text, shell.execution_count, raw_code=text)
-        tree: ast.Module = shell.compile.ast_parse(text, file)
+        try:
+            tree: ast.Module = shell.compile.ast_parse(text, file)
+        except SyntaxError as error:
+            raise CellSyntaxError(*error.args) from None
         final = tree.body[-1] if tree.body else None
         body = tree.body[:-1] if isinstance(final, ast.Expr) else tree.body
         # The shell's compiler: a plain compile() would pass on this module's future imports.

@@ -136,6 +136,8 @@ class Signature:
         names = ", ".join(self.params[i].name for i in self.inputs) or "none"
         made = ", ".join(self.params[i].name for i in self.outputs)
         extra = f"; {made} is allocated and returned, do not pass it" if made else ""
+        if not made and len(args) < len(self.inputs):
+            extra = "; or compile it with out_idx=[-1]: the last one is then allocated and returned"
         raise TileValueError(
             f"Kernel expected {len(self.inputs)} inputs, but {len(args)} are provided",
             code="TL1611", loc=self.loc,

@@ -64,7 +64,7 @@ def entry(name: str, layout: Any, *, dtype: str = "", bits: int = 0, reason: str
         raise TileValueError(
             f"{name}={layout!r} is no layout",
             code="TL1711",
-            hint="give a Fragment or a shared layout of tilelab.layout",
+            hint="give a compiled kernel, or a Fragment or a shared layout of tilelab.layout",
         )
     size = prod(shape)
     if size > MAX_ELEMENTS:
