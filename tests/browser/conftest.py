@@ -29,7 +29,8 @@ PRELUDE = """%load_ext tilelab
 import tilelab, tilelab.widgets as widgets
 from tilelab import layout
 from tests.kernels import gemm
-kernel = tilelab.compile(gemm(256, 256, 512), target="sm_90a", out_idx=-1)
+plain = {"tl.plain_pipeline": True}
+kernel = tilelab.compile(gemm(256, 256, 512), target="sm_90a", out_idx=-1, pass_configs=plain)
 import torch, tilelab.language as T
 a, b = torch.ones(256, 512).half(), torch.ones(512, 256).half()
 @T.prim_func

@@ -11,7 +11,7 @@ from tilelab.commands.arguments import HelpShown, constants, split_line
 from tilelab.errors import TileValueError
 from tilelab.notebook.magics import cell_parser, line_parser
 from tilelab.target import SM80, SM90A
-from tilelab.views import DEFAULT_KINDS, MAKERS
+from tilelab.views import ALL_KINDS, DEFAULT_KINDS
 
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("", {"target": None, "show": DEFAULT_KINDS, "run": False, "name": None, "constants": []}),
@@ -24,11 +24,11 @@ GOOD: list[tuple[str, dict[str, Any]]] = [
     ("--show 'memory, source'", {"show": ("memory", "source")}),
     ("--show none", {"show": ()}),
     ("--show ''", {"show": ()}),
-    ("--show all", {"show": tuple(MAKERS)}),
+    ("--show all", {"show": ALL_KINDS}),
     ("--run", {"run": True}),
     ("--inputs a,b", {"inputs": "a,b", "run": False}),
     ("--name gemm", {"name": "gemm"}),
-    ("--name=-odd", {"name": "-odd"}),
+    ("--name=_odd", {"name": "_odd"}),
     ("--out-idx -1", {"out_idx": [-1]}),
     ("--out-idx=-1", {"out_idx": [-1]}),
     ("--out-idx 1,2", {"out_idx": [1, 2]}),

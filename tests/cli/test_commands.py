@@ -151,10 +151,10 @@ def test_show_prints_twins_and_writes_pictures(
     sizes = ["M=256", "N=256", "K=256"]
     assert main(["show", f"{script}:matmul", *sizes, "--show", "all", "--svg", str(folder)]) == 0
     said = capsys.readouterr().out
-    for head in ("FRAGMENT", "PIPELINE", "SHARED MEMORY", "SOURCE", "PASSES"):
+    for head in ("FRAGMENT", "PIPELINE", "SHARED MEMORY", "SOURCE", "PASSES", "SASS"):
         assert head in said
     pictures = sorted(folder.iterdir())
-    assert len(pictures) == 5
+    assert len(pictures) == 6
     for path in pictures:
         ElementTree.fromstring(path.read_text())
 

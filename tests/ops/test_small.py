@@ -40,7 +40,8 @@ def test_prints_are_in_the_report() -> None:
     assert [str(line) for line in report.printed] == PRINTED.splitlines()
     first = report.printed[0]
     assert (first.block, first.thread, first.loc is not None) == ((1,), (40,), True)
-    assert json.loads(report.to_json())["printed"] == PRINTED.splitlines()
+    said = [line["text"] for line in json.loads(report.to_json())["printed"]]
+    assert said == [line.text for line in report.printed]
 
 
 @target

@@ -52,15 +52,23 @@ REFERENCE = {
     "abs": abs, "min": min, "max": max, "fma": lambda a, b, c: a * b + c,
     "nearbyint": round, "rint": round, "__exp10f": lambda x: 10.0**x, "__powf": math.pow,
     "__fdividef": lambda a, b: a / b, "__exp2f": lambda x: 2.0**x,
+    "ldexp": lambda x, n: x * 2.0 ** int(n),
 }  # fmt: skip
+SHIFT = {"acosh": 1.0}
+"""What is added to arguments drawn from 0.1 to 0.95, for functions of another domain."""
+EXACT = [m for m in MATH.values() if m.name.startswith("ieee_")]
+"""Held to exact fractions in each rounding, in tests/ops/test_names.py."""
 
 
-@pytest.mark.parametrize("fn", [m for m in MATH.values() if m.f32], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "fn", [m for m in MATH.values() if m.f32 and m not in EXACT], ids=lambda m: m.name
+)
 def test_meaning_of_float_functions(fn):
     name = fn.name.strip("_").removesuffix("f") if fn.name.startswith("__") else fn.name
     reference = REFERENCE.get(fn.name) or getattr(math, name)
     rng = np.random.default_rng(5)
-    args = [rng.uniform(0.1, 0.95, 40).astype(np.float32) for _ in range(fn.arity)]
+    low = SHIFT.get(fn.name, 0.0) + 0.1
+    args = [rng.uniform(low, low + 0.85, 40).astype(np.float32) for _ in range(fn.arity)]
     got = fn.value(as_dtype("float32"), args)
     want = [reference(*(float(a[i]) for a in args)) for i in range(40)]
     if fn.boolean:

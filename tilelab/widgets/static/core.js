@@ -77,11 +77,17 @@ function slider(text, value, low, high, changed, key) {
 }
 
 function field(text, value, changed, key, attributes = {}) {
+  let sent = String(value);
+  const send = (event) => {
+    if (event.target.value === sent) return;  // Enter, then leaving the field: one edit
+    sent = event.target.value;
+    changed(sent);
+  };
   const control = node("input", {
     type: "text", value, "data-key": key, spellcheck: "false", autocomplete: "off", ...attributes,
-    onchange: (event) => changed(event.target.value),
+    onchange: send,
     // Not every host lets Enter end an edit by itself.
-    onkeydown: (event) => { if (event.key === "Enter") changed(event.target.value); },
+    onkeydown: (event) => { if (event.key === "Enter") send(event); },
   });
   return labelled(text, control);
 }
