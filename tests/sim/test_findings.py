@@ -202,7 +202,7 @@ def without(program: Program, name: str, which: int = 0) -> tuple[Program, int]:
         ("mbarrier_init", 0, {f.BARRIER_MISUSE}),
         ("mbarrier_init_fence", 0, {f.RACE}),
         ("syncthreads", 0, {f.RACE}),
-        ("warpgroup_arrive", 0, set()),
+        ("warpgroup_arrive", 0, {f.MISSING_WAIT}),
         ("warpgroup_commit", 0, {f.MISSING_WAIT}),
         ("warpgroup_wait_0", 0, {f.MISSING_WAIT}),
     ],

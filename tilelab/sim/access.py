@@ -25,6 +25,7 @@ class CheckedMemory(SharedAccess, GlobalAccess):
         super().__init__(group)
         self.in_flight: list[tuple[Buffer, int, int]] = []  # accumulators of unfinished wgmmas
         self.touched: set[Buffer] = set()  # registers written since the last wgmma.fence
+        self.fenced = False  # whether any wgmma.fence has run
 
     # ---- entry points -------------------------------------------------------------------------
 

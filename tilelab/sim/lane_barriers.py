@@ -129,3 +129,4 @@ class BarrierLanes(Lanes):
             self.group.clocks.fence_init(self.warps())
         else:
             self.memory.touched.clear()
+            self.memory.fenced = True

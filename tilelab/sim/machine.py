@@ -55,9 +55,13 @@ class LaneMachine(AtomicLanes):
         self.count("mma_flops", 2 * 64 * n * k // _WARPGROUP)
 
     def _check_fenced(self, buffer: Buffer) -> None:
-        if buffer in self.memory.touched:
-            text = f"registers of {buffer.root.name} were written and no wgmma.fence "
-            self.report(f.MISSING_WAIT, text + "(warpgroup_arrive) stands before this wgmma")
+        """PTX ISA, wgmma.fence: before the first wgmma, and after accesses to its registers."""
+        if self.memory.fenced and buffer not in self.memory.touched:
+            return
+        text = f"registers of {buffer.root.name} were written and no wgmma.fence "
+        if buffer not in self.memory.touched:
+            text = "it is the first one, and no wgmma.fence "
+        self.report(f.MISSING_WAIT, text + "(warpgroup_arrive) stands before this wgmma")
 
     def _operands(
         self, a: Any, b: Descriptor, values: Array | None, first: int
@@ -110,6 +114,7 @@ class LaneMachine(AtomicLanes):
         self.tensor_core.queue = other.tensor_core.queue.copy()
         self.memory.in_flight = list(other.memory.in_flight)
         self.memory.touched = set(other.memory.touched)
+        self.memory.fenced = other.memory.fenced
 
     def adopt(self, other: LaneMachine) -> None:
         """Take over the work that an ended strand has under way."""
@@ -117,6 +122,7 @@ class LaneMachine(AtomicLanes):
         self.tensor_core.queue.adopt(other.tensor_core.queue)
         self.memory.in_flight = self.tensor_core.unfinished()
         self.memory.touched |= other.memory.touched
+        self.memory.fenced |= other.memory.fenced
 
     def finish(self) -> None:
         """The kernel ends: what is under way still happens."""
