@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.sim.detection.test_matrix import ENTRIES
 from tilelab.errors import TileError
+from tilelab.passes.pipeline import PASSES
+from tilelab.sim.findings import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 ERRORS = ROOT / "docs" / "errors"
@@ -111,6 +114,24 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+def test_architecture_lists_the_passes_in_order() -> None:
+    """The sentence "In order: ..." is pipeline.py's list."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    listed = re.search(r"^In order: (.*?)\.\n", text, re.MULTILINE | re.DOTALL)
+    assert listed and re.findall(r"`([\w-]+)`", listed[1]) == [p.name for p in PASSES]
+
+
+def test_simulator_lists_every_check_with_its_codes() -> None:
+    """The table of checks is findings.py's, the number of programs the detection matrix's."""
+    text = (ROOT / "docs" / "simulator.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (TL20.*) \|$", text, re.MULTILINE)
+    for check, said in rows:
+        own = said.split("(")[0]  # a parenthesis may name the code of another check
+        assert set(CODE.findall(own)) == {code for code, kind in KINDS.items() if kind == check}
+    assert {check for check, _ in rows} == set(KINDS.values())
+    assert f"holds {len(ENTRIES)} programs" in text
 
 
 def _page(code: str) -> Path:
