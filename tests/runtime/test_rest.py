@@ -136,6 +136,13 @@ def test_supply(supply: TensorSupplyType, dtype: str) -> None:
     assert torch.isfinite(made.to(torch.float32)).all()
 
 
+@pytest.mark.parametrize(("supply", "mean"), [("Normal", -1.0), ("Randn", 0.0)])
+def test_means_of_normal_supplies(supply: str, mean: float) -> None:
+    torch.manual_seed(0)
+    made = fill((64, 256), dtypes.FLOAT16, TensorSupplyType[supply], "cpu").double()
+    assert abs(made.mean() - mean) < 0.05 and abs(made.std() - 1) < 0.05
+
+
 def test_inputs_of_a_signature() -> None:
     n, pitch = Var("n", lo=0, role="size"), Var("pitch", lo=0, role="size")
     a = Buffer("A", (n, 8), dtypes.FLOAT32, Scope.GLOBAL, (pitch, 1))

@@ -17,7 +17,9 @@ from tilelab.runtime.tensors import torch_dtype
 
 
 class TensorSupplyType(enum.Enum):
-    """How inputs are filled. Auto: floats uniform in -1 to 1, small integers, random bools."""
+    """How inputs are filled. Uniform: floats in -1 to 1. Normal: mean -1, deviation 1 (TileLang's
+    choice: results do not cancel to nothing). Randn: mean 0, deviation 1. Auto: floats uniform in
+    -1 to 1, small integers, random bools. Element types without fractions take small integers."""
 
     Integer = 1
     Uniform = 2
@@ -85,7 +87,8 @@ def fill(shape: tuple[int, ...], dtype: DType, supply: TensorSupplyType, device:
         return torch.randint(low, high, shape, device=device).to(target)
     if supply is kinds.Uniform:
         return (torch.rand(shape, device=device) * 2 - 1).to(target)
-    return torch.randn(shape, device=device).to(target)
+    mean = -1.0 if supply is kinds.Normal else 0.0
+    return (torch.randn(shape, device=device) + mean).to(target)
 
 
 def _integer_range(dtype: DType) -> tuple[int, int]:
