@@ -105,7 +105,7 @@ def test_plain_and_padded(shape: list[int], pad: int, bits: int) -> None:
 def test_padding_has_no_element() -> None:
     layout = padded((4, 4), 32, 1)
     assert layout.element_at(4) is None and layout.element_at(5) == (1, 0)
-    assert layout.num_bytes == 80 and layout.alignment == 16
+    assert layout.num_bytes == 80 and layout.alignment == 128
     with pytest.raises(IndexError):
         layout.element_at(20)
 

@@ -21,6 +21,8 @@ from .swizzle import TMA_SWIZZLES, Swizzle
 
 PLAIN_ALIGNMENT = 16
 """Bytes: what 16-byte vector accesses and cp.async want."""
+BOX_ALIGNMENT = 128
+"""Bytes: where a TMA box may begin in shared memory (PTX ISA, cp.async.bulk.tensor)."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,15 @@ class SharedLayout:
         return self.num_panels * self.panel_stride
 
     @property
+    def leading_strides(self) -> tuple[int, ...]:
+        """Elements from one index to the next on each axis but the last, its swizzle apart."""
+        strides, matrix = [self.row_pitch], self.matrix_stride
+        for extent in reversed(self.shape[:-2]):
+            strides.insert(0, matrix)
+            matrix *= extent
+        return tuple(strides) if len(self.shape) > 1 else ()
+
+    @property
     def num_elements(self) -> int:
         """Elements of storage, padding included."""
         return prod(self.shape[:-2]) * self.matrix_stride
@@ -113,8 +124,8 @@ class SharedLayout:
 
     @property
     def alignment(self) -> int:
-        """Bytes to which the tile's base must be aligned: the swizzle's period, else 16."""
-        return PLAIN_ALIGNMENT if self.swizzle is None else self.swizzle.span
+        """Bytes to which the tile's base must be aligned: the swizzle's period, else 128."""
+        return BOX_ALIGNMENT if self.swizzle is None else self.swizzle.span
 
     def staged(self, stages: int) -> SharedLayout:
         """The same with a leading axis of `stages` slots."""

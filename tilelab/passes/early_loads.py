@@ -16,9 +16,10 @@ from tilelab.passes.plan_pipeline import WARPGROUP
 from tilelab.passes.ring import Ring, make_ring
 from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of, round_up
 from tilelab.passes.touch import touches
+from tilelab.passes.versions import slot_refusal
 from tilelab.tile.operands import is_whole
 from tilelab.tile.ops.copy import Copy
-from tilelab.tile.ops.copy_async import why_no_slots, why_not_tma
+from tilelab.tile.ops.copy_async import why_not_tma
 from tilelab.tile.ops.gemm import Gemm, plan_of
 from tilelab.tile.structure import EARLY_LOADS, setting
 
@@ -36,7 +37,8 @@ def early_rings(
         if not isinstance(copy, Copy) or not _may_move(copy, place, kernel, rest, ctx):
             continue
         size = round_up(*extent_of(copy.dst.buffer))
-        slots = 2 if tiles is not None and size <= room else 1
+        apart = not slot_refusal(copy.dst.buffer, 2)
+        slots = 2 if tiles is not None and size <= room and apart else 1
         room -= size * (slots - 1)
         arrivals = _arrivals(copy, rest, kernel, ctx)
         name = f"mbarrier_{copy.dst.buffer.name}"
@@ -68,7 +70,7 @@ def _may_move(
     """Whether a copy can be issued before the statements that precede it, by another role."""
     tile, tensor = copy.dst.buffer, copy.src.buffer
     lower = planning_context(kernel, ctx, kernel.num_threads)
-    if why_not_tma(copy.src, copy.dst, lower) or why_no_slots(tile):
+    if why_not_tma(copy.src, copy.dst, lower):
         return False
     if not is_whole(copy.dst) or unavailable(copy.src.starts, rest):
         return False

@@ -33,13 +33,14 @@ from tilelab.passes.hoist import split_scalar, unavailable
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import Mechanism, PipelinePlan, PlannedOp, RolePlan, VersionedBuffer
 from tilelab.passes.touch import touches
+from tilelab.passes.versions import slot_refusal
 from tilelab.target import Feature
 from tilelab.thread.nodes import Invoke, WarpRoles
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import TileOp
 from tilelab.tile.ops.barriers import BarrierInit
 from tilelab.tile.ops.copy import Copy
-from tilelab.tile.ops.copy_async import async_width, why_no_slots, why_not_tma
+from tilelab.tile.ops.copy_async import async_width, why_not_tma
 from tilelab.tile.ops.gemm import Gemm, plan_of
 from tilelab.tile.ops.registers import RegisterBudget
 from tilelab.tile.structure import PRODUCER_WARP, setting
@@ -152,11 +153,12 @@ class Candidate:
         return [s for s in self.loop.body.body if not any(s is p for p in self.producers)]
 
     def tma_refusals(self) -> list[str]:
-        found = [
-            (op, why_not_tma(op.src, op.dst, self.lower) or why_no_slots(op.dst.buffer))
-            for op in self.producers
-        ]
+        found = [(op, self._why_not_tma(op)) for op in self.producers]
         return [f"{op.label()}: {why}" for op, why in found if why]
+
+    def _why_not_tma(self, op: Copy) -> str:
+        why = why_not_tma(op.src, op.dst, self.lower)
+        return why or slot_refusal(op.dst.buffer, self.stages)
 
 
 def _covers(region: Region) -> bool:

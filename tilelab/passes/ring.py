@@ -175,7 +175,7 @@ def make_ring(
     """A ring of `stages` slots for the tiles that `copies` fill, counted from 0."""
     barrier = Buffer(name, (2 * stages,), UINT64, Scope.BARRIER, loc=loop.loc)
     tiles = [c.dst.buffer for c in copies]
-    slots = {id(b): versioned(b, stages) for b in tiles}
+    slots = {id(b): versioned(b, stages, boxes=True) for b in tiles}
     size = sum(prod(b.static_shape) * b.dtype.bits // 8 for b in tiles)
     own = replace(plan, num_stages=stages)
     return Ring(loop, own, copies, barrier, slots, arrivals, size, thread, as_expr(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilelab.ir import Buffer, Scope
+from tilelab.layout.shared import BOX_ALIGNMENT
 
 BARRIER_BYTES = 8
 BARRIER_ALIGNMENT = 16
@@ -19,7 +20,7 @@ def extent_of(buffer: Buffer) -> tuple[int, int]:
     count = buffer.dtype.bytes
     for extent in buffer.static_shape:
         count *= extent
-    return count, 16
+    return count, BOX_ALIGNMENT
 
 
 def round_up(value: int, grain: int) -> int:

@@ -22,14 +22,34 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.ir.rewrite import rewrite, substitute
+from tilelab.layout.shared import BOX_ALIGNMENT, padded, row_major
 
 
-def versioned(buffer: Buffer, stages: int) -> Buffer:
-    """The buffer with a leading axis of `stages` slots."""
+def versioned(buffer: Buffer, stages: int, boxes: bool = False) -> Buffer:
+    """The buffer with a leading axis of `stages` slots; with `boxes`, those of a vector begin
+    where TMA can write (other tiles: `slot_refusal`)."""
     layout = buffer.layout  # one that the program chose
     if layout is not None:
         layout = layout.staged(stages)
+    if boxes and buffer.rank == 1 and slot_refusal(buffer, stages, vectors=True):
+        bits = buffer.dtype.bits
+        shape = (stages, *buffer.static_shape)
+        layout = padded(shape, bits, -shape[-1] % (BOX_ALIGNMENT * 8 // bits))
     return replace(buffer, shape=(stages, *buffer.shape), origin=buffer, layout=layout)
+
+
+def slot_refusal(buffer: Buffer, stages: int, vectors: bool = False) -> str:
+    """Why TMA cannot write to each of `stages` slots of a tile; empty when it can. Vectors are
+    padded, so only `vectors` asks about them."""
+    if stages < 2 or (buffer.rank == 1 and not vectors):
+        return ""
+    layout = buffer.layout or row_major(buffer.static_shape, buffer.dtype.bits)
+    if layout.num_bytes % BOX_ALIGNMENT == 0:
+        return ""
+    return (
+        f"slots of {buffer.name} take {layout.num_bytes} bytes each, and TMA writes at "
+        f"multiples of {BOX_ALIGNMENT}"
+    )
 
 
 def in_slot(

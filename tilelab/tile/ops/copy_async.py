@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import prod
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from tilelab.errors import Loc
-from tilelab.ir import Buffer, Expr, LoopKind, Region, Scope, Stmt, as_expr, const_int
+from tilelab.ir import Expr, LoopKind, Region, Scope, Stmt, as_expr, const_int
 from tilelab.layout import Fragment, SharedLayout
+from tilelab.layout.shared import BOX_ALIGNMENT, row_major
 from tilelab.thread.intrinsics.cp_async import cp_async, cp_async_zfill
 from tilelab.thread.intrinsics.tma import tma_load
 from tilelab.thread.nodes import Invoke, Ref, TensorMap
@@ -17,7 +19,6 @@ from tilelab.tile.elementwise import expand, guard_of, guarded, tile_extents, wa
 TMA_MAX_BOX = 256  # elements on one axis of a box (CUDA driver API, cuTensorMapEncodeTiled)
 TMA_MAX_RANK = 5
 TMA_ALIGNMENT = 16  # bytes: strides, and the innermost extent of a box
-TMA_SHARED_ALIGNMENT = 128  # bytes: where a box begins in shared memory
 
 
 def why_not_tma(src: Region, dst: Region, ctx: LowerContext) -> str:
@@ -30,7 +31,7 @@ def why_not_tma(src: Region, dst: Region, ctx: LowerContext) -> str:
         return "it is not a copy from global to shared memory"
     if src.dtype != dst.dtype:
         return f"it converts {src.dtype} to {dst.dtype}"
-    return tensor_refusal(src, ctx) or _tile_refusal(dst)
+    return tensor_refusal(src, ctx) or _tile_refusal(dst, ctx)
 
 
 def tensor_refusal(src: Region, ctx: LowerContext) -> str:
@@ -57,7 +58,7 @@ def tensor_refusal(src: Region, ctx: LowerContext) -> str:
     return ""
 
 
-def _tile_refusal(dst: Region) -> str:
+def _tile_refusal(dst: Region, ctx: LowerContext) -> str:
     """What about the shared tile keeps TMA away."""
     tile, extents = dst.buffer, tile_extents(dst)
     if not extents or any(e > TMA_MAX_BOX for e in extents[:-1]):
@@ -67,14 +68,12 @@ def _tile_refusal(dst: Region) -> str:
         return f"rows of {tile.name} do not lie as TMA writes them"
     if panel_width(dst) * tile.dtype.bytes % TMA_ALIGNMENT:
         return f"a row of {tile.name} is no multiple of 16 bytes"
-    return ""
-
-
-def why_no_slots(tile: Buffer) -> str:
-    """Why copies of a tile, one slot behind the other, cannot each be a TMA box; else empty."""
-    size = prod(tile.static_shape) * tile.dtype.bytes
-    if size % TMA_SHARED_ALIGNMENT:
-        return f"slots of {tile.name}, {size} bytes each, would not begin at multiples of 128 bytes"
+    if not box_width(dst):
+        return f"a row of {tile.name} does not divide into whole boxes"
+    strides = (layout or row_major(tile.static_shape, tile.dtype.bits)).leading_strides
+    for start, stride in zip(dst.starts[:-1], strides, strict=True):
+        if ctx.divides(start) * stride * tile.dtype.bits % (BOX_ALIGNMENT * 8):
+            return f"the box may start off a {BOX_ALIGNMENT}-byte boundary of {tile.name}"
     return ""
 
 
@@ -83,6 +82,16 @@ def panel_width(dst: Region) -> int:
     layout: SharedLayout | None = dst.buffer.layout
     cols = int(dst.buffer.static_shape[-1])
     return layout.panel_cols if layout is not None else cols
+
+
+def box_width(dst: Region) -> int:
+    """Columns of one box: a panel, or the largest part of it that a box holds and whose end is a
+    place for the next; 0 where there is none."""
+    panel, size = panel_width(dst), dst.dtype.bytes
+    if panel <= TMA_MAX_BOX:
+        return panel
+    parts = range(TMA_MAX_BOX, 0, -1)
+    return next((w for w in parts if panel % w == 0 and w * size % BOX_ALIGNMENT == 0), 0)
 
 
 def tma_load_tile(
@@ -99,21 +108,42 @@ def tma_load_tile(
 def tensor_boxes(
     ctx: LowerContext, outer: Region, inner: Region
 ) -> Iterator[tuple[TensorMap, Ref, tuple[Expr, ...]]]:
-    """The boxes between a region of a tensor and a shared tile, one for each panel of the tile:
-    descriptor, place in shared memory, coordinates (innermost axis first)."""
-    tensor, width = outer.buffer, panel_width(inner)
+    """The boxes between a region of a tensor and a shared tile, one for each panel of the tile, or
+    for each part of each row where a panel is wider than a box: descriptor, place in shared
+    memory, coordinates (innermost axis first)."""
+    tensor, width = outer.buffer, box_width(inner)
     layout: SharedLayout | None = inner.buffer.layout
     swizzle = layout.swizzle.row if layout is not None and layout.swizzle is not None else 0
     box = [1] * tensor.rank
     for axis in outer.tile_axes:
-        box[axis] = int(const_int(outer.extents[axis]) or 1)
-    box[-1] = min(width, TMA_MAX_BOX)
+        box[axis] = 1 if width < panel_width(inner) else int(const_int(outer.extents[axis]) or 1)
+    box[-1] = width
     descriptor = _tensor_map(ctx, outer, tuple(reversed(box)), swizzle)
     ctx.need_alignment(tensor, TMA_ALIGNMENT)
     tile = ctx.placed(inner.buffer)
-    for first in range(0, int(inner.buffer.static_shape[-1]), box[-1]):
-        place = Ref(tile, (*inner.starts[:-1], inner.starts[-1] + first))
-        yield descriptor, place, (outer.starts[-1] + first, *reversed(outer.starts[:-1]))
+    for row in np.ndindex(*_rows(outer, box)):
+        there, here = _shifted(outer, row), _shifted(inner, row)
+        for first in range(0, int(inner.buffer.static_shape[-1]), width):
+            place = Ref(tile, (*here, inner.starts[-1] + first))
+            yield descriptor, place, (outer.starts[-1] + first, *reversed(there))
+
+
+def _long_axes(region: Region) -> list[int]:
+    """The tile's axes of more than one element but the last, in its buffer."""
+    return [a for a in region.tile_axes[:-1] if const_int(region.extents[a]) != 1]
+
+
+def _rows(outer: Region, box: Sequence[int]) -> list[int]:
+    """How often the box is repeated along each long axis."""
+    return [int(const_int(outer.extents[a]) or 1) // box[a] for a in _long_axes(outer)]
+
+
+def _shifted(region: Region, row: Sequence[int]) -> tuple[Expr, ...]:
+    """Where a row of the region begins: all indices but the last."""
+    starts = list(region.starts[:-1])
+    for axis, offset in zip(_long_axes(region), row, strict=True):
+        starts[axis] = starts[axis] + offset
+    return tuple(starts)
 
 
 def _tensor_map(ctx: LowerContext, src: Region, box: tuple[int, ...], swizzle: int) -> TensorMap:
