@@ -13,6 +13,7 @@ memory that two launches could share.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from tilelab.ir import (
     RESIDENT,
@@ -135,7 +136,7 @@ def blocks_by_tiles(kernel: Kernel, ctx: PassContext) -> int:
     and the largest one in registers, spread over the block's threads."""
     limits = ctx.target.limits
     fragments = (n.buffer for n in walk(kernel) if isinstance(n, Alloc))
-    sizes = (extent_of(b)[0] for b in fragments if b.scope is Scope.FRAGMENT)
+    sizes = (prod(b.static_shape) * b.dtype.bytes for b in fragments if b.scope is Scope.FRAGMENT)
     held = max(sizes, default=0) // REGISTER_BYTES
     registers = held + OTHER_REGISTERS * (kernel.num_threads + WARP)
     by_shared = limits.shared_per_sm // (_shared_bytes(kernel) + limits.shared_reserved_per_block)
