@@ -77,6 +77,8 @@ def _first_user(loop: For, kernel: Kernel, ctx: PassContext) -> Gemm | None:
     for stmt in loop.body.body:
         if not isinstance(stmt, Gemm) or stmt.clear_accum is not False or not is_whole(stmt.c):
             continue
+        if stmt.c.buffer.layout is not None:  # the program's: moved to wgmma's and back, zeros too
+            continue
         others = (t for t in touches(loop) if t.buffer.storage is stmt.c.buffer.storage)
         alone = all(t.stmt is stmt for t in others)
         if (
