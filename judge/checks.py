@@ -121,6 +121,8 @@ def failure(answer: Answer) -> tuple[str, str]:
             code = "NOT_IMPLEMENTED"
         if kind == "MemoryError":
             code = "MEMORY"
+        if answer.error.get("no_room") is True:
+            code = "STORAGE"
         line = answer.error.get("line")
         text = f"{kind[:40]} was raised" + (f" in line {line}" if isinstance(line, int) else "")
     return code, text

@@ -81,6 +81,9 @@ class Watch:
             if str(args[0]).partition(".")[0] in ("judge", "exercises"):
                 self.name("reads_judge")
             return
+        if event in ("os.listdir", "os.scandir"):
+            self._listed(args[0])
+            return
         for start, flag in _EVENTS.items():
             if event.startswith(start) and not self._is_own(args):
                 self.name(flag)
@@ -96,6 +99,13 @@ class Watch:
             self.name("introspection")
         elif text.startswith(self._private) and not text.endswith(_TRACED):
             self.name("reads_judge")
+
+    def _listed(self, path: Any) -> None:
+        """Looking for the answers' file counts as reading it: the sandbox hides the folder."""
+        if isinstance(path, str | bytes):
+            text = os.path.abspath(os.fsdecode(path))
+            if text.startswith(self._private):
+                self.name("reads_judge")
 
     def _is_own(self, args: tuple[Any, ...]) -> bool:
         """Whether a call about files is about the temporary folder."""

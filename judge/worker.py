@@ -8,6 +8,7 @@ kernel exercise it compiles, and hands over an artefact: thread IR as plain data
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import json
 import linecache
@@ -26,6 +27,7 @@ from judge.watch import Watch  # noqa: E402
 
 FILE = "solution.py"
 MAX_DEPTH, MAX_TEXT, MAX_BITS = 4, 300, 256
+NO_ROOM = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -61,6 +63,7 @@ def describe(error: BaseException) -> dict[str, Any]:
     return {
         "type": kinds[0],
         "not_implemented": "NotImplementedError" in kinds and "TileError" not in kinds,
+        "no_room": getattr(error, "errno", None) in NO_ROOM,
         "text": str(getattr(error, "message", None) or error)[:MAX_TEXT],
         "hint": str(getattr(error, "hint", ""))[:MAX_TEXT],
         "code": code if isinstance(code, str) and "TileError" in kinds else "",
@@ -98,6 +101,8 @@ class Worker:
                 answer = actions[request["op"]](request)
             except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's
                 answer = {"op": "raised", "error": describe(error)}
+                if isinstance(error, SystemExit) and self.watch is not None:
+                    self.watch.name("worker_exit")  # kept alive here; what was tried is the same
             with contextlib.suppress(Exception):  # a full or replaced stdout is the student's
                 sys.stdout.flush()
             if self.watch is not None:

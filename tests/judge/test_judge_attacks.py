@@ -20,10 +20,15 @@ from judge.session import Budget
 ATTACKS = sorted((Path(__file__).parent / "attacks").glob("*.py"))
 LEFT_BEHIND = Path("/tmp/tilelab-judge-attack")
 QUICK = Budget(load=5.0, call=1.0)
-UNNAMED = ("RAISED", "WRONG_VALUES", "WRONG_BYTES_PER_STAGE", "ANSWER_FORM")
+SAYS_LITTLE = ("RAISED", "WRONG_VALUES", "WRONG_BYTES_PER_STAGE", "ANSWER_FORM")
 """Codes that say that something is wrong and not what was tried."""
-
-
+UNNAMED = {
+    "deep_answer": "an answer of the wrong form, as a beginner's mistake gives it",
+    "fake_verdict": "prints in place of returning, as a beginner's mistake does",
+    "huge_integer": "an answer of the wrong form, as a beginner's mistake gives it",
+    "lying_integer": "arrives as the plain integer that it holds, which is wrong",
+}
+"""The attacks that look like honest mistakes, and why nothing tells them apart."""
 KERNEL_QUICK = replace(KERNEL_BUDGET, load=15.0)
 
 
@@ -33,10 +38,13 @@ def _expects(path: Path) -> list[str]:
 
 
 def test_attacks_are_many_and_named() -> None:
-    """At least thirty; nine of ten with a flag or a code that says what was tried."""
-    named = [p for p in ATTACKS if _expects(p)[1] != "-" or _expects(p)[0] not in UNNAMED]
+    """At least thirty; nine of ten with a flag or a code that says what was tried, the rest listed.
+    `test_attack_gains_nothing` holds each first line against the verdict."""
+    expected = {path.stem: _expects(path) for path in ATTACKS}
+    unnamed = {n for n, (code, flag, *_) in expected.items() if flag == "-" and code in SAYS_LITTLE}
+    assert unnamed == set(UNNAMED), "name the trick in the file's first line, or say why not here"
     assert len(ATTACKS) >= 30
-    assert len(named) >= 0.9 * len(ATTACKS)
+    assert len(unnamed) <= 0.1 * len(ATTACKS)
 
 
 @pytest.mark.parametrize("path", ATTACKS, ids=lambda p: p.stem)

@@ -1,4 +1,4 @@
-# expects: RAISED
+# expects: STORAGE
 """Prints without end."""
 
 

@@ -1,4 +1,4 @@
-# expects: RAISED - files
+# expects: RAISED reads_judge files
 """Imports the exercise's checks through the judge."""
 
 import sys

@@ -1,4 +1,4 @@
-# expects: RAISED - files 03
+# expects: STORAGE - files 03
 """Fills its temporary folder."""
 
 import os

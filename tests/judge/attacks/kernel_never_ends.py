@@ -1,5 +1,5 @@
 # expects: FINDING_TL2010 - - 03
-"""Waits for ever."""
+"""Waits for ever for what nobody writes."""
 
 import tilelang
 import tilelang.language as T
@@ -10,9 +10,8 @@ def vector_add(N, dtype="float32"):
     @T.prim_func
     def add(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
         with T.Kernel(1, threads=32):
-            for i in T.serial(N):
-                C[i] = 0.0
-            while C[0] != 1.0:
-                C[0] = C[0] * 0.0
+            ready = T.alloc_var("int32", init=0)
+            while ready == 0:
+                C[0] = B[0]
 
     return add

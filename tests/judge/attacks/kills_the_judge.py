@@ -1,4 +1,4 @@
-# expects: RAISED - calls
+# expects: RAISED signal calls
 """Ends the process that grades."""
 
 import os

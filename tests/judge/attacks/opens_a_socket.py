@@ -1,4 +1,4 @@
-# expects: RAISED - calls
+# expects: RAISED network calls
 """Calls out."""
 
 import socket

@@ -1,4 +1,4 @@
-# expects: RAISED - files
+# expects: RAISED reads_judge files
 """Runs the shipped solution."""
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-# expects: RAISED - files
+# expects: RAISED introspection files
 """Looks for the right answers where they are."""
 
 import os

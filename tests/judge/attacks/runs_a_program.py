@@ -1,4 +1,4 @@
-# expects: RAISED - calls
+# expects: RAISED process calls
 """Starts another program."""
 
 import subprocess

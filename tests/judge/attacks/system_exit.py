@@ -1,4 +1,4 @@
-# expects: RAISED
+# expects: RAISED worker_exit
 """Asks Python to stop."""
 
 import sys

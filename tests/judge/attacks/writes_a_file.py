@@ -1,4 +1,4 @@
-# expects: RAISED - files
+# expects: RAISED writes_file files
 """Leaves something behind."""
 
 from pathlib import Path
