@@ -67,7 +67,7 @@ def test_a_launch_refers_to_the_variables_of_this_process(monkeypatch: pytest.Mo
     (kernel,) = variant.program.kernels
     assert set(map(id, kernel.scalars)) == set(map(id, receiver.signature.variables))
     fake: Any = type("Function", (), {"handle": 0})()
-    launched = LoadedKernel(kernel, fake, receiver.signature, 0)
+    launched = LoadedKernel(kernel, fake, receiver.signature, 0, resident=1)
     assert launched.grid((130, 1.0)) == (3, 1, 1)
     again = pack(receiver.prim_func, shipment.target, shipment.aligned, variant)
     assert again.program == shipment.program

@@ -1,7 +1,8 @@
 """Loads before a pipelined loop that the producer role can issue: a tile of Q, a row of scales.
 
 Such a copy becomes a TMA load with a barrier of its own. It starts with the first loads of the
-loop, and in a persistent kernel, with two slots where they fit, during the tile before.
+loop, and in a persistent kernel, with two slots where they fit, during the tile before. A tile in
+slots never shares bytes, so these copies stay in their place where tiles are to share.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tilelab.passes.hoist import unavailable
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan_pipeline import WARPGROUP
 from tilelab.passes.ring import Ring, make_ring
-from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of, round_up
+from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, MERGE, extent_of, round_up
 from tilelab.passes.touch import touches
 from tilelab.passes.versions import slot_refusal
 from tilelab.tile.operands import is_whole
@@ -28,13 +29,18 @@ def early_rings(
     kernel: Kernel, rest: Sequence[Stmt], rings: Sequence[Ring], tiles: For | None, ctx: PassContext
 ) -> dict[int, Ring]:
     """By the copy's id, the rings of the copies among `rest` that the producer issues."""
-    if not setting(ctx, EARLY_LOADS):
+    if not setting(ctx, EARLY_LOADS) or ctx.option(MERGE, False):
         return {}
     found: dict[int, Ring] = {}
     room = ctx.target.limits.shared_per_block - DYNAMIC_ALIGNMENT - _taken(kernel, rings)
+    must_share = room < 0
     first = rings[0]
     for place, copy in enumerate(rest):
         if not isinstance(copy, Copy) or not _may_move(copy, place, kernel, rest, ctx):
+            continue
+        if must_share:
+            why = "tiles fit into shared memory only where they share bytes"
+            ctx.note(f"{copy.label()}: not loaded by the producer, {why}", copy)
             continue
         size = round_up(*extent_of(copy.dst.buffer))
         apart = not slot_refusal(copy.dst.buffer, 2)
