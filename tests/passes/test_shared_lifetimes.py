@@ -177,3 +177,12 @@ def test_scratch_of_one_op_is_reused_within_a_loop(target: str) -> None:
         torch.testing.assert_close(kernel(x), right, atol=1e-4, rtol=1e-4)
         sizes.append(kernel.program.kernels[0].dynamic_bytes)
     assert sizes[1] * 2 == sizes[0]
+
+
+def test_early_loads_stay_in_place_where_tiles_must_share() -> None:
+    kernel = tilelab.compile(attention_like(2, width=512, threads=256), out_idx=-1, target="sm_90a")
+    early = [n.text for name, n in kernel.trace.notes() if name == "warp-specialize"]
+    assert any(t.startswith("A -> first: not loaded by the producer") for t in early)
+    roomy = tilelab.compile(attention_like(2), out_idx=-1, target="sm_90a")
+    early = [n.text for name, n in roomy.trace.notes() if name == "warp-specialize"]
+    assert any(t.startswith("A -> first: loaded by the producer") for t in early)

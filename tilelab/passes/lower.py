@@ -140,7 +140,7 @@ def _lowered(
         shared=(
             *lower.slots,
             *(_slot(b, of_one_op=True) for b in state.scratch),
-            *(_slot(b) for b in state.staged()),
+            *(_slot(b, yields=True) for b in state.staged()),
         ),
         dynamic_bytes=0,
         static_bytes=0,
@@ -160,8 +160,8 @@ def _outside_maps(node: Node) -> Iterator[Node]:
             yield from _outside_maps(child)
 
 
-def _slot(buffer: Buffer, of_one_op: bool = False) -> SharedSlot:
-    return SharedSlot(buffer, UNPLACED, 0, dynamic=True, of_one_op=of_one_op)
+def _slot(buffer: Buffer, of_one_op: bool = False, yields: bool = False) -> SharedSlot:
+    return SharedSlot(buffer, UNPLACED, 0, dynamic=True, of_one_op=of_one_op, yields=yields)
 
 
 def _user_threads(kernel: Kernel) -> tuple[int, ...]:

@@ -130,6 +130,7 @@ class SharedSlot(Node):
     """Where a SHARED or BARRIER buffer lies in the block's shared memory, in bytes.
 
     `of_one_op`: a lowering made it for one op, which writes it before it reads it, every time.
+    `yields`: it is there because there was room; the kernel is compiled without it otherwise.
     """
 
     buffer: Buffer
@@ -137,6 +138,7 @@ class SharedSlot(Node):
     num_bytes: int
     dynamic: bool
     of_one_op: bool = False
+    yields: bool = False
 
     def crosses(self, other: SharedSlot) -> bool:
         """Whether the two have bytes in common."""

@@ -42,7 +42,10 @@ class MemoryRow:
 
 @dataclass(frozen=True)
 class StageFit:
-    """How many stages of a pipelined loop would fit: bytes one stage takes, the rest, the most."""
+    """How many stages of a pipelined loop would fit: bytes one stage takes, the rest, the most.
+
+    The rest leaves out staging tiles, which are made only where stages leave room for them.
+    """
 
     loop: str
     stages: int
@@ -206,7 +209,8 @@ def memory_view(
     )
     limits = target.limits
     total = kernel.dynamic_bytes + kernel.static_bytes
-    fits = [_fit(plan, total, limits) for plan in own]
+    needed = total - sum(s.num_bytes for s in kernel.shared if s.yields)
+    fits = [_fit(plan, needed, limits) for plan in own]
     return MemoryView(
         title=f"Shared-memory budget of {kernel.name}",
         kernel=kernel.name,
