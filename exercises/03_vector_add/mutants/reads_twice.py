@@ -1,4 +1,4 @@
-# fails: STRUCTURE_TRAFFIC
+# fails: STRUCTURE_COALESCED
 """Adds half of B twice, read in a loop."""
 
 import tilelang
