@@ -9,6 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 ULP = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
+SUBNORMAL = {
+    "float16": 2.0**-24,
+    "bfloat16": 2.0**-133,
+    "float32": 2.0**-149,
+    "float64": 2.0**-1074,
+}
+"""Steps between the smallest numbers of a type: no rounding is finer than these."""
 ACCUMULATOR = 2.0**-22
 """Relative error of one addition in float32; tensor cores truncate, so an ulp more."""
 
@@ -31,12 +38,13 @@ class Difference:
 def tolerance(reference: Any, magnitude: Any, dtype: str, terms: int) -> Any:
     """The error allowed for each element.
 
-    One rounding to the output's type, and a float32 sum of `terms` terms in any order. Rounding
-    errors are as good as independent, so the error of a sum grows as the square root of its
-    length (Higham, Accuracy and Stability of Numerical Algorithms, 4.3); six standard deviations
-    of the worst order, terms of one sign added one by one, are allowed.
+    One rounding to the output's type (subnormal numbers have fixed steps), and a float32 sum of
+    `terms` terms in any order. Rounding errors are as good as independent, so the error of a sum
+    grows as the square root of its length (Higham, Accuracy and Stability of Numerical
+    Algorithms, 4.3); six standard deviations of the worst order, terms of one sign added one by
+    one, are allowed.
     """
-    rounding = ULP[dtype] * reference.abs()
+    rounding = (ULP[dtype] * reference.abs()).clamp(min=SUBNORMAL[dtype])
     return rounding + ACCUMULATOR * (4.0 + 0.5 * terms**0.5) * magnitude + 1e-30
 
 

@@ -170,3 +170,17 @@ def test_nothing_is_passed_where_nothing_was_assessed() -> None:
 def test_the_target_is_named_not_numbered() -> None:
     """What the grader asks the worker to compile for."""
     assert all(tilelab.parse_target(name) is not None for name in ("hopper", "ampere"))
+
+
+def test_products_of_one_term_may_be_subnormal() -> None:
+    """Steps of float16 below 2**-14 do not shrink with the number: the bound must not either."""
+    for seed in range(200):
+        generator = torch.Generator().manual_seed(seed)
+        a = torch.randn(60, 1, generator=generator).half()
+        b = torch.randn(1, 60, generator=generator).half()
+        reference = a.double() @ b.double()
+        allowed = tolerance(reference, reference.abs(), "float16", 1)
+        assert difference((a.float() @ b.float()).half(), reference, allowed) is None
+        wrong = (a.float() @ b.float()).half()
+        wrong[seed % 60, 7] += 2.0**-10 + wrong[seed % 60, 7].abs() * 2.0**-9
+        assert difference(wrong, reference, allowed) is not None
