@@ -146,14 +146,10 @@ def access(subject: AccessView, ax: Any = None) -> Any:
     """One warp's access: banks (or bytes of a sector) across, wavefronts down. Returns the Axes."""
     view = cast("AccessView", _view(subject, "access", AccessView))
     ax = _axes(ax, 9.0, 1.2 + 0.24 * len(view.waves))
-    unit = 4 if view.space == "shared" else 1
     cells = np.full((len(view.waves), WARP), -1)
     for row, wave in enumerate(view.waves):
-        for lane in wave.lanes:
-            first, last = view.addresses[lane], view.addresses[lane] + view.width - 1
-            for cell in range(first // unit, last // unit + 1):
-                if unit == 4 or wave.place <= cell < wave.place + WARP:
-                    cells[row, cell % WARP] = lane
+        for cell, lanes in view.cells_of(wave).items():
+            cells[row, cell] = lanes[0]
     across = "bank" if view.space == "shared" else "byte of the sector"
     made = _cells_of_lanes(cells, ax)
     made.set(title=f"{view.title}\n{view.verdict()}", xlabel=across, ylabel=view.unit)

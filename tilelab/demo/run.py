@@ -12,6 +12,7 @@ from tilelab.demo.measure import COUNTED, SIZES, Facts, Outcome, check, facts, p
 from tilelab.demo.page import Section, page
 from tilelab.kernel import JITKernel
 from tilelab.target import TARGETS, Target
+from tilelab.tile.structure import PLAIN
 from tilelab.views import show, source_view
 from tilelab.views.table import bytes_text, table
 
@@ -35,7 +36,7 @@ class Demo:
     right: bool
 
 
-_TEXTBOOK = {"tl.plain_pipeline": True}  # the structure that the page explains
+_TEXTBOOK = {PLAIN: True}  # the structure that the page explains
 
 
 def _kernel(size: int, target: Target) -> JITKernel:

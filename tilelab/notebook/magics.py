@@ -33,10 +33,11 @@ from tilelab.notebook import display
 from tilelab.notebook.errors import CellSyntaxError
 from tilelab.runtime import doctor
 from tilelab.target import TARGETS
+from tilelab.tile.structure import PLAIN
 from tilelab.views import DEFAULT_KINDS, MAKERS, show
 
 CELL, LINE = "tilelang", "tilelab"
-TEXTBOOK = {"tl.plain_pipeline": True}
+TEXTBOOK = {PLAIN: True}
 
 
 def cell_parser() -> Parser:

@@ -14,7 +14,7 @@ from tilelab.errors import TileValueError
 from tilelab.layout import banks
 from tilelab.views.access_svg import draw
 from tilelab.views.base import View, register
-from tilelab.views.table import plural, table
+from tilelab.views.table import plural, spans, table
 
 WARP, SECTOR = 32, 32
 SPACES = ("shared", "global")
@@ -67,6 +67,17 @@ class AccessView(View):
         words = range(address // 4, (address + self.width - 1) // 4 + 1)
         return tuple(word % banks.BANKS for word in words)
 
+    def cells_of(self, wave: Wave) -> dict[int, list[int]]:
+        """The banks (or bytes of the sector) that a wave serves, each with its lanes in order."""
+        unit = 4 if self.space == "shared" else 1
+        found: dict[int, list[int]] = {}
+        for lane in wave.lanes:
+            address = self.addresses[lane]
+            for cell in range(address // unit, (address + self.width - 1) // unit + 1):
+                if unit == 4 or wave.place <= cell < wave.place + SECTOR:
+                    found.setdefault(cell % banks.BANKS, []).append(lane)
+        return found
+
     def verdict(self) -> str:
         """One sentence: the waves, the ideal, and what their ratio means."""
         took = f"{plural(len(self.waves), self.unit)} where {self.ideal} would do"
@@ -81,7 +92,7 @@ class AccessView(View):
         """The verdict, then each wave with its lanes, then each lane with its address."""
         where = f", line {self.line}" if self.line else ""
         head = f"ACCESS  {self.what} {self.buffer}{where}: {self.verdict()}"
-        waves = [(wave.place, _spans(wave.lanes)) for wave in self.waves]
+        waves = [(wave.place, spans(wave.lanes)) for wave in self.waves]
         lanes = [
             (lane, address, *self._bank_cells(lane), self.elements[lane])
             for lane, address in enumerate(self.addresses)
@@ -91,21 +102,11 @@ class AccessView(View):
         return "\n".join([head, table((self.unit, "lanes"), waves), "", table(columns, lanes), ""])
 
     def _bank_cells(self, lane: int) -> list[str]:
-        return [_spans(self.banks_of(lane))] if self.space == "shared" else []
+        return [spans(self.banks_of(lane))] if self.space == "shared" else []
 
     def to_svg(self) -> str:
         """Banks (or bytes of a sector) across, waves down, the lanes in their cells."""
         return draw(self)
-
-
-def _spans(numbers: Sequence[int]) -> str:
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in runs)
 
 
 def _sectors(addresses: Sequence[int], width: int) -> tuple[tuple[Wave, ...], int]:

@@ -19,7 +19,6 @@ SHOWN = 64  # rows that are drawn; the text twin has them all
 def draw(view: AccessView) -> str:
     """The picture of an access as SVG text."""
     shown = view.waves[:SHOWN]
-    per_cell = 4 if view.space == "shared" else 1
     height = TOP + CELL_H * len(shown) + 44
     desc = f"{view.verdict()}. {plural(len(view.addresses), 'lane')} of {view.width} bytes."
     svg = Svg(f"access-{view.buffer}", LEFT + CELLS * CELL_W + 24, height, view.title, desc)
@@ -32,7 +31,7 @@ def draw(view: AccessView) -> str:
         x = LEFT + (cell + 0.5) * CELL_W
         svg.text(x, TOP - 7, str(cell), "muted", size=10, anchor="middle")
     for row, wave in enumerate(shown):
-        _row(svg, view, wave, TOP + row * CELL_H, per_cell)
+        _row(svg, view, wave, TOP + row * CELL_H)
     if len(view.waves) > SHOWN:
         rest = f"and {len(view.waves) - SHOWN} more rows"
         svg.text(LEFT, height - 24, rest, "muted", size=11)
@@ -42,18 +41,11 @@ def draw(view: AccessView) -> str:
     return svg.render()
 
 
-def _row(svg: Svg, view: AccessView, wave: Wave, y: float, per_cell: int) -> None:
+def _row(svg: Svg, view: AccessView, wave: Wave, y: float) -> None:
     label = f"{view.unit} {wave.place}" if view.space == "shared" else f"byte {wave.place:,}"
     svg.text(LEFT - 8, y + 15, label, "muted", size=11, anchor="end")
     svg.rect(LEFT, y, CELLS * CELL_W, CELL_H - 2, "panel", "grid")
-    owners: dict[int, list[int]] = {}
-    for lane in wave.lanes:
-        first = view.addresses[lane] // per_cell
-        last = (view.addresses[lane] + view.width - 1) // per_cell
-        for cell in range(first, last + 1):
-            if per_cell == 4 or wave.place <= cell < wave.place + CELLS:
-                owners.setdefault(cell % CELLS, []).append(lane)
-    for cell, lanes in sorted(owners.items()):
+    for cell, lanes in sorted(view.cells_of(wave).items()):
         x = LEFT + cell * CELL_W
         svg.raw(
             f'<rect x="{number(x)}" y="{number(y)}" width="{CELL_W}" height="{CELL_H - 2}" '

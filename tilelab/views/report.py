@@ -21,7 +21,7 @@ from tilelab.sim import SimReport
 from tilelab.thread.nodes import Program
 from tilelab.views.base import View
 from tilelab.views.fragment import decision_view
-from tilelab.views.memory import memory_view
+from tilelab.views.memory import MemoryView, memory_view
 from tilelab.views.passes import passes_view
 from tilelab.views.pipeline import pipeline_view
 from tilelab.views.roofline import point_of, roofline_view
@@ -124,21 +124,30 @@ def _pipelines(kernel: Compiled) -> list[View]:
     return [pipeline_view(plan) for plan in kernel.trace.pipelines]
 
 
-def _memory(kernel: Compiled) -> list[View]:
-    views: list[View] = []
-    # The CUDA function of a kernel may have another name: C++ does not allow all of them.
-    for part, name in zip(kernel.program.kernels, kernel.source.kernel_names, strict=True):
-        used = kernel.resources.get(name)
+def memory_views(
+    program: Program, names: Sequence[str], trace: CompileTrace,
+    resources: Mapping[str, KernelResources],
+) -> list[MemoryView]:  # fmt: skip
+    """The budget of each kernel of a program. `names`: of its CUDA functions, which may differ
+    (C++ does not allow all names); `resources`: what ptxas reported of those that it compiled."""
+    views: list[MemoryView] = []
+    for part, name in zip(program.kernels, names, strict=True):
+        used = resources.get(name)
         views.append(
             memory_view(
                 part,
-                kernel.trace.target,
-                plans=kernel.trace.pipelines,
+                trace.target,
+                plans=trace.pipelines,
                 registers=used.registers if used else None,
                 spill_bytes=used.spill_stores if used else 0,
             )
         )
     return views
+
+
+def _memory(kernel: Compiled) -> list[View]:
+    names = kernel.source.kernel_names
+    return [*memory_views(kernel.program, names, kernel.trace, kernel.resources)]
 
 
 def _source(kernel: Compiled) -> list[View]:
@@ -160,8 +169,7 @@ def _simulation(kernel: Compiled) -> list[View]:
 def _roofline(kernel: Compiled) -> list[View]:
     inputs = kernel.get_profiler().make_inputs()
     report = kernel.simulate(*inputs)
-    moved = sum(t.nbytes for t in (*inputs, *report.outputs) if hasattr(t, "nbytes"))
-    point = point_of(report, moved, kernel.trace.target.limits)
+    point = point_of(report, inputs)
     return [roofline_view([point], kernel.trace.target)]
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tilelab.errors import TileValueError
 from tilelab.sim import SimReport
-from tilelab.target import Limits, Target
+from tilelab.target import Target
 from tilelab.views import roofline_svg
 from tilelab.views.base import View, register
 from tilelab.views.table import table
@@ -86,10 +86,11 @@ class RooflineView(View):
         return roofline_svg.draw(self)
 
 
-def point_of(report: SimReport, num_bytes: float, limits: Limits, *,
-             seconds: float | None = None) -> Point:  # fmt: skip
-    """The point of a simulated kernel: operations as the simulator counted them, `num_bytes` of
-    all its tensors once, and the time that was measured (else the modelled one)."""
+def point_of(report: SimReport, inputs: Sequence[Any], *, seconds: float | None = None) -> Point:
+    """The point of a simulated kernel: operations as the simulator counted them, the bytes of all
+    its tensors (`inputs` and the report's outputs) once, and the time that was measured (else the
+    modelled one)."""
+    num_bytes = sum(t.nbytes for t in (*inputs, *report.outputs) if hasattr(t, "nbytes"))
     amounts = report.total().amounts
     flops = amounts.get("mma_flops", 0) + amounts.get("simt_flops", 0)
     timed = seconds if seconds is not None else report.modelled_ms / 1e3

@@ -11,7 +11,7 @@ from tilelab.codegen.source import CudaSource, KernelSpan
 from tilelab.errors import Loc
 from tilelab.views.base import View, register
 from tilelab.views.source_svg import draw
-from tilelab.views.table import plural
+from tilelab.views.table import plural, spans
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,6 @@ class SourceView(View):
     def to_svg(self) -> str:
         """Both texts side by side, with a band from each Python line to its CUDA lines."""
         return draw(self)
-
-
-def spans(numbers: tuple[int, ...]) -> str:
-    """Sorted numbers as runs: 12-19, 31."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in runs)
 
 
 def _chain(loc: Loc | None) -> Iterator[Loc]:

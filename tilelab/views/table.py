@@ -42,6 +42,17 @@ def wrapped(text: str, indent: str = "  ", width: int = 88) -> str:
     return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent)
 
 
+def spans(numbers: Sequence[int]) -> str:
+    """Numbers as runs, in order: 12-19, 31."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in runs)
+
+
 def plural(count: int, noun: str) -> str:
     """`3 stages`, `1 stage`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

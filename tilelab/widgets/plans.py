@@ -10,8 +10,9 @@ from tilelab.kernel import JITKernel
 from tilelab.passes.base import CompileTrace
 from tilelab.target import TARGETS
 from tilelab.thread.nodes import Program
-from tilelab.views import MemoryView, PipelineView, View, memory_view, pipeline_view
+from tilelab.views import MemoryView, PipelineView, View, pipeline_view
 from tilelab.views.pipeline import BARRIER_HEAD
+from tilelab.views.report import memory_views
 from tilelab.widgets.panel import wish
 from tilelab.widgets.replan import pipelined, replanned
 
@@ -32,8 +33,11 @@ class _Planned:
         self.program: Program = kernel.program
         self.trace: CompileTrace = kernel.trace
 
-    def ask(self, stages: int, target: str) -> None:
-        """Plan anew; on an error of the compiler everything stays as it was."""
+    def ask(self, request: Mapping[str, Any]) -> None:
+        """Plan anew with {"stages": n, "target": name}; on an error of the compiler everything
+        stays as it was."""
+        stages = int(request.get("stages", self.stages))
+        target = str(request.get("target", self.target.name))
         if not 0 <= stages <= MOST_STAGES:
             raise TileValueError(
                 f"num_stages={stages} is not drawn", code="TL1711", hint=f"0 to {MOST_STAGES}"
@@ -95,8 +99,7 @@ class TimelinePanel:
 
     def answer(self, request: Mapping[str, Any]) -> None:
         """{"stages": n, "target": name}"""
-        stages = int(request.get("stages", self._plan.stages))
-        self._plan.ask(stages, str(request.get("target", self._plan.target.name)))
+        self._plan.ask(request)
 
     def twins(self) -> tuple[View, ...]:
         """The pipeline view of each loop."""
@@ -140,8 +143,7 @@ class BudgetPanel:
 
     def answer(self, request: Mapping[str, Any]) -> None:
         """{"stages": n, "target": name}"""
-        stages = int(request.get("stages", self._plan.stages))
-        self._plan.ask(stages, str(request.get("target", self._plan.target.name)))
+        self._plan.ask(request)
 
     def twins(self) -> tuple[View, ...]:
         """The memory view of each kernel."""
@@ -151,19 +153,7 @@ class BudgetPanel:
         # ptxas' registers are known for the kernel as compiled; another plan was not compiled.
         used = self._plan.kernel.resources if self._plan.is_own else {}
         names = self._plan.kernel.source.kernel_names
-        views: list[MemoryView] = []
-        for part, name in zip(self._plan.program.kernels, names, strict=True):
-            found = used.get(name)
-            views.append(
-                memory_view(
-                    part,
-                    self._plan.target,
-                    plans=self._plan.trace.pipelines,
-                    registers=found.registers if found else None,
-                    spill_bytes=found.spill_stores if found else 0,
-                )
-            )
-        return views
+        return memory_views(self._plan.program, names, self._plan.trace, used)
 
     def _kernel(self, view: MemoryView) -> dict[str, Any]:
         rows = [[r.name, r.use, r.offset, r.num_bytes, r.stages, r.bytes_per_stage,

@@ -143,10 +143,8 @@ class RooflinePanel:
     def __init__(self, kernel: JITKernel, inputs: Sequence[Any], *, seconds: float | None = None,
                  peers: Sequence[Point] = ()) -> None:  # fmt: skip
         report = kernel.simulate(*inputs)
-        tensors = [*inputs, *report.outputs]
-        moved = sum(t.numel() * t.element_size() for t in tensors if hasattr(t, "numel"))
         self.target = kernel.target.name if kernel.target.name in TARGETS else next(iter(TARGETS))
-        own = point_of(report, moved, kernel.target.limits, seconds=seconds)
+        own = point_of(report, inputs, seconds=seconds)
         self.points = (own, *peers)
 
     def state(self) -> dict[str, Any]:
