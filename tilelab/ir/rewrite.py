@@ -7,7 +7,7 @@ from typing import Any
 
 from tilelab.ir.buffer import Buffer
 from tilelab.ir.build import call, cast, select, unary
-from tilelab.ir.core import Node, map_children
+from tilelab.ir.core import Node, NodeT, map_children
 from tilelab.ir.expr import Binary, Call, Cast, Const, Expr, Select, Unary, Var
 from tilelab.ir.simplify import fold_binary
 
@@ -63,6 +63,27 @@ def rewrite(node: Node, replace: Replace) -> Any:
         return rebuild(n, visit) if rebuild is not None else map_children(n, visit)
 
     return visit(node)
+
+
+def rewrite_statements(node: NodeT, replace: Replace) -> NodeT:
+    """Like `rewrite`, below `node`, but expressions are neither asked nor entered."""
+
+    def visit(n: Node) -> Node:
+        if isinstance(n, Expr):
+            return n
+        new = replace(n)
+        return map_children(n, visit) if new is None else new
+
+    return map_children(node, visit)
+
+
+def map_statements(node: NodeT, fn: Callable[[Node], Node]) -> NodeT:
+    """`node` with `fn` applied to every node below it that is no expression, innermost first."""
+
+    def visit(n: Node) -> Node:
+        return n if isinstance(n, Expr) else fn(map_children(n, visit))
+
+    return map_children(node, visit)
 
 
 def substitute(

@@ -6,15 +6,17 @@ times it, collects its notes, and verifies the result; a pass knows nothing of d
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilelab.errors import Loc
-from tilelab.ir import Buffer, Node, Stmt
+from tilelab.ir import Buffer, Kernel, Node, Stmt, map_children
 from tilelab.passes.plan import LayoutDecision, PipelinePlan
 from tilelab.target import Target
+from tilelab.tile.structure import Switch, setting
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,30 @@ def tile_pass(
 
     def wrap(run: Callable[[Any, PassContext], Any]) -> Pass:
         return Pass(name, run, tuple(needs), tuple(makes))
+
+    return wrap
+
+
+def kernel_pass(
+    name: str,
+    *,
+    needs: Sequence[str] = (),
+    makes: Sequence[str] = (),
+    switch: Switch | None = None,
+) -> Callable[[Callable[[Kernel, PassContext], Kernel]], Pass]:
+    """Declare a pass from a function `(kernel, ctx) -> kernel`, run on every kernel of a program.
+
+    With a `switch` the pass runs where the compilation has it on.
+    """
+
+    def wrap(run: Callable[[Kernel, PassContext], Kernel]) -> Pass:
+        @functools.wraps(run)
+        def over_kernels(node: Node, ctx: PassContext) -> Node:
+            if switch is not None and not setting(ctx, switch):
+                return node
+            return map_children(node, lambda n: run(n, ctx) if isinstance(n, Kernel) else n)
+
+        return Pass(name, over_kernels, tuple(needs), tuple(makes))
 
     return wrap
 

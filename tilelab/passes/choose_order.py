@@ -13,16 +13,14 @@ from dataclasses import replace
 
 from tilelab.ir import (
     For,
-    Function,
     Kernel,
     Let,
     Node,
     Var,
     const_int,
-    map_children,
     walk,
 )
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.block_order import ORDER
 from tilelab.passes.plan import PlannedOp
 from tilelab.passes.plan_pipeline import plan_of_loop
@@ -31,13 +29,9 @@ from tilelab.tile.ops.copy import Copy
 from tilelab.tile.structure import GROUP_ORDER, setting
 
 
-@tile_pass("choose-order", needs=("planned",))
-def choose_order(function: Function, ctx: PassContext) -> Function:
+@kernel_pass("choose-order", needs=("planned",))
+def choose_order(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Let neighbouring blocks share operands in L2, where the program names no order."""
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
-
-
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     wanted = int(setting(ctx, GROUP_ORDER))
     written = any(key == ORDER for key, _ in kernel.attrs)
     if written or wanted == 0 or len(kernel.grid) < 2:

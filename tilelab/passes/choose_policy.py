@@ -11,8 +11,6 @@ from dataclasses import replace
 
 from tilelab.ir import (
     Buffer,
-    Expr,
-    Function,
     Kernel,
     Load,
     Node,
@@ -20,21 +18,17 @@ from tilelab.ir import (
     Region,
     Scope,
     Store,
-    map_children,
     walk,
 )
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.ir.rewrite import rewrite_statements
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.tile.op import TileOp
 from tilelab.tile.ops.gemm import Gemm, GemmWarpPolicy
 
 
-@tile_pass("choose-policy", needs=("checked",))
-def choose_policy(function: Function, ctx: PassContext) -> Function:
+@kernel_pass("choose-policy", needs=("checked",))
+def choose_policy(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Give gemms whose result feeds another gemm's registers whole rows per warp."""
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
-
-
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     gemms = [n for n in walk(kernel) if isinstance(n, Gemm)]
     fed = [g.a.buffer for g in gemms if g.a.buffer.scope is Scope.FRAGMENT]
     if not fed:
@@ -42,15 +36,15 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     groups = _connected(kernel)
     wanted = {groups.find(b) for b in fed}
 
-    def visit(n: Node) -> Node:
+    def with_rows(n: Node) -> Node | None:
         if not isinstance(n, Gemm):
-            return n if isinstance(n, Expr) else map_children(n, visit)
+            return None
         if n.policy is not GemmWarpPolicy.AUTO or groups.find(n.c.buffer) not in wanted:
             return n
         ctx.note(f"{n.label()}: whole rows per warp, because its result feeds another gemm", n)
         return replace(n, policy=GemmWarpPolicy.FullRow)
 
-    return map_children(kernel, visit)
+    return rewrite_statements(kernel, with_rows)
 
 
 class _Groups:

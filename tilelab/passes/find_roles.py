@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from tilelab.ir import (
     Binary,
     Expr,
-    Function,
     If,
     Kernel,
     Load,
@@ -28,7 +27,7 @@ from tilelab.ir import (
     map_children,
     walk,
 )
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.thread.nodes import Invoke, Role, WarpRoles
 from tilelab.tile.op import TileOp
 
@@ -53,13 +52,9 @@ class Threads:
         return Threads(self.first, other.first) if other.stop == self.stop else None
 
 
-@tile_pass("find-roles", needs=("checked",))
-def find_roles(function: Function, ctx: PassContext) -> Function:
+@kernel_pass("find-roles", needs=("checked",))
+def find_roles(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Turn branches on ranges of whole warps, with tile work inside, into warp roles."""
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
-
-
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     wide = [v for v, n in zip(kernel.thread_vars, kernel.threads, strict=False) if n > 1]
     one_axis = len(wide) == 1 and wide[0] is kernel.thread_vars[0]
     thread = wide[0] if one_axis else None

@@ -11,42 +11,27 @@ from dataclasses import replace
 from tilelab.ir import (
     Buffer,
     Const,
-    Expr,
     For,
-    Function,
     Kernel,
-    Node,
     Seq,
     Stmt,
     binary,
     const_int,
-    map_children,
 )
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.ir.rewrite import map_statements
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.touch import touches
 from tilelab.tile.operands import is_whole
 from tilelab.tile.ops.fill import Fill
 from tilelab.tile.ops.gemm import Gemm, plan_of
-from tilelab.tile.structure import FOLD_CLEAR, setting
+from tilelab.tile.structure import FOLD_CLEAR
 
 
-@tile_pass("fold-clear", needs=("checked",))
-def fold_clear(function: Function, ctx: PassContext) -> Function:
+@kernel_pass("fold-clear", needs=("checked",), switch=FOLD_CLEAR)
+def fold_clear(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Let the first wgmma of a loop overwrite an accumulator that was only cleared."""
-    if not setting(ctx, FOLD_CLEAR):
-        return function
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
-
-
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
-    def visit(node: Node) -> Node:
-        if isinstance(node, Expr):
-            return node
-        done = map_children(node, visit)
-        return _sequence(done, kernel, ctx) if isinstance(done, Seq) else done
-
-    return map_children(kernel, visit)
+    return map_statements(kernel, lambda n: _sequence(n, kernel, ctx) if isinstance(n, Seq) else n)
 
 
 def _sequence(block: Seq, kernel: Kernel, ctx: PassContext) -> Seq:

@@ -10,7 +10,6 @@ from tilelab.errors import TileInternalError, TileNotSupported, TileValueError
 from tilelab.ir import (
     Alloc,
     Buffer,
-    Function,
     Kernel,
     Load,
     Node,
@@ -27,7 +26,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.layout_choices import check_rows, chosen_layouts, held_by_all
 from tilelab.passes.layout_solver import LayoutConflict, Solution, solve, unassigned
 from tilelab.passes.layout_views import Views
@@ -41,12 +40,6 @@ from tilelab.tile.context import LowerContext
 from tilelab.tile.op import Access, Fact, Loop, TileOp
 
 SPREAD = "spread"
-
-
-@tile_pass("infer-layouts", needs=("planned",), makes=("layouts",))
-def infer_layouts(function: Function, ctx: PassContext) -> Function:
-    """Choose a register layout for every fragment and an address map for every shared tile."""
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
 
 
 def worker_threads(kernel: Kernel) -> int:
@@ -63,7 +56,9 @@ def worker_threads(kernel: Kernel) -> int:
 MAX_RELAYOUTS = 64
 
 
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
+@kernel_pass("infer-layouts", needs=("planned",), makes=("layouts",))
+def infer_layouts(kernel: Kernel, ctx: PassContext) -> Kernel:
+    """Choose a register layout for every fragment and an address map for every shared tile."""
     threads = worker_threads(kernel)
     for _ in range(MAX_RELAYOUTS):
         try:

@@ -28,7 +28,6 @@ from tilelab.ir import (
     Call,
     Expr,
     For,
-    Function,
     If,
     Kernel,
     Let,
@@ -41,11 +40,10 @@ from tilelab.ir import (
     as_expr,
     binary,
     const_int,
-    map_children,
     walk,
 )
-from tilelab.ir.rewrite import substitute
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.ir.rewrite import rewrite_statements, substitute
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.touch import touches
 from tilelab.passes.versions import with_own_variables
@@ -54,45 +52,37 @@ from tilelab.thread.mathfn import math_fn
 from tilelab.thread.nodes import Invoke, Ref, Role
 from tilelab.tile.context import LowerContext
 from tilelab.tile.ops.gemm import Gemm, WaitWgmma, plan_of
-from tilelab.tile.structure import OVERLAP_GEMMS, setting
+from tilelab.tile.structure import OVERLAP_GEMMS
 
 RESULT = "what the gemm computed is used"
 
 
-@tile_pass("overlap-gemms", needs=("planned",))
-def overlap_gemms(function: Function, ctx: PassContext) -> Function:
+@kernel_pass("overlap-gemms", needs=("planned",), switch=OVERLAP_GEMMS)
+def overlap_gemms(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Skew loops of two chained products, so that one runs beside the other's preparation."""
-    if not setting(ctx, OVERLAP_GEMMS):
-        return function
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
 
+    def in_order(node: Node) -> Node | None:
+        if not isinstance(node, Role) or node.name != "consumer":
+            return None
+        lower = planning_context(kernel, ctx, node.count)
+        return replace(node, body=_in_order(node.body, lower, ctx))
 
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
-    def visit(node: Node) -> Node:
-        if isinstance(node, Expr):
-            return node
-        if isinstance(node, Role) and node.name == "consumer":
-            lower = planning_context(kernel, ctx, node.count)
-            return replace(node, body=_in_order(node.body, lower, ctx))
-        return map_children(node, visit)
-
-    return map_children(kernel, visit)
+    return rewrite_statements(kernel, in_order)
 
 
 def _in_order(block: Seq, lower: LowerContext, ctx: PassContext) -> Seq:
     """A role's statements with every loop of two gemms skewed."""
 
-    def visit(node: Node) -> Node:
-        if isinstance(node, Expr):
-            return node
-        if isinstance(node, For) and node.kind is LoopKind.SERIAL:
-            parts = parts_of(node, lower)
-            if parts is not None:
-                ctx.note(parts.reason(), node)
-                return skewed(parts)
-        return map_children(node, visit)
+    def skew(node: Node) -> Node | None:
+        if not isinstance(node, For) or node.kind is not LoopKind.SERIAL:
+            return None
+        parts = parts_of(node, lower)
+        if parts is None:
+            return None
+        ctx.note(parts.reason(), node)
+        return skewed(parts)
 
-    return map_children(block, visit)
+    return rewrite_statements(block, skew)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from tilelab.ir import (
     Alloc,
     Expr,
     For,
-    Function,
     Kernel,
     Let,
     LoopKind,
@@ -34,11 +33,10 @@ from tilelab.ir import (
     binary,
     call,
     const_int,
-    map_children,
     select,
     walk,
 )
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.block_order import ORDER, tile_of
 from tilelab.passes.lowering_context import Names
 from tilelab.passes.plan import VersionedBuffer
@@ -63,13 +61,9 @@ def is_tile_loop(loop: For) -> bool:
     return any(key == TILES for key, _ in loop.attrs)
 
 
-@tile_pass("persist", needs=("planned",))
-def persist(function: Function, ctx: PassContext) -> Function:
+@kernel_pass("persist", needs=("planned",))
+def persist(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Let resident blocks take tile after tile, where that loads the next one meanwhile."""
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
-
-
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     wanted = setting(ctx, PERSISTENT)
     if wanted is False or not _has_producer(kernel):
         return kernel

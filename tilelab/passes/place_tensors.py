@@ -15,7 +15,6 @@ from tilelab.ir import (
     Alloc,
     Buffer,
     Expr,
-    Function,
     Kernel,
     Load,
     Node,
@@ -31,7 +30,7 @@ from tilelab.ir import (
     children,
     map_children,
 )
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.thread.intrinsics.atomic import atomic
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.elementwise import expand, tile_extents
@@ -43,13 +42,9 @@ TENSOR_LAYOUTS = "tensor_layouts"
 """Kernel attribute: pairs of a tensor and its layout, as T.annotate_layout leaves them."""
 
 
-@tile_pass("place-tensors", needs=("checked",))
-def place_tensors(function: Function, ctx: PassContext) -> Function:
+@kernel_pass("place-tensors", needs=("checked",))
+def place_tensors(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Redirect accesses of tensors that have a layout of their own."""
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
-
-
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     chosen = next((v for k, v in kernel.attrs if k == TENSOR_LAYOUTS), None)
     if chosen is None:
         return kernel

@@ -12,9 +12,7 @@ from typing import Any
 from tilelab.ir import (
     Alloc,
     Buffer,
-    Expr,
     For,
-    Function,
     Kernel,
     Let,
     Load,
@@ -25,10 +23,10 @@ from tilelab.ir import (
     Scope,
     Stmt,
     const_int,
-    map_children,
     walk,
 )
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.ir.rewrite import rewrite_statements
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.hoist import split_scalar, unavailable
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import Mechanism, PipelinePlan, PlannedOp, RolePlan, VersionedBuffer
@@ -54,13 +52,9 @@ def plan_of_loop(loop: For) -> PipelinePlan | None:
     return next((v for k, v in loop.attrs if k == PLAN), None)  # type: ignore[return-value]
 
 
-@tile_pass("plan-pipeline", needs=("checked",), makes=("planned",))
-def plan_pipeline(function: Function, ctx: PassContext) -> Function:
+@kernel_pass("plan-pipeline", needs=("checked",), makes=("planned",))
+def plan_pipeline(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Decide stages, slots, producers and consumers of every pipelined loop."""
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
-
-
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     lower = planning_context(kernel, ctx, kernel.num_threads)
     candidates = {
         id(n): Candidate(n, kernel, lower)
@@ -69,16 +63,16 @@ def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
     }
     specialise, why = _may_specialise(kernel, list(candidates.values()), ctx)
 
-    def visit(node: Node) -> Node:
+    def planned(node: Node) -> Node | None:
         found = candidates.get(id(node))
         if found is None:
-            return map_children(node, visit) if not isinstance(node, Expr) else node
+            return None
         plan = _decide(found, ctx, specialise, why)
         ctx.trace.pipelines.append(plan)
         ctx.note(plan.reason, found.loop)
         return replace(found.loop, attrs=(*found.loop.attrs, (PLAN, plan)))
 
-    return visit(kernel)  # type: ignore[return-value]
+    return rewrite_statements(kernel, planned)
 
 
 class Candidate:

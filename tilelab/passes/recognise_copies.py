@@ -21,9 +21,9 @@ from tilelab.ir import (
     Var,
     as_expr,
     const_int,
-    map_children,
     walk,
 )
+from tilelab.ir.rewrite import rewrite_statements
 from tilelab.ir.simplify import linear, rebuild
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.tile.ops.copy import Copy
@@ -35,17 +35,17 @@ def recognise_copies(function: Function, ctx: PassContext) -> Function:
 
     unguarded = bool(ctx.option("tl.disable_safe_memory_legalize", False))
 
-    def visit(node: Node) -> Node:
-        if isinstance(node, ParallelFor):
-            copy = _as_copy(node)
-            if copy is not None and unguarded and not _inside(copy):
-                copy = None  # a copy is always guarded: the program asked for plain accesses
-            if copy is not None:
-                ctx.note(f"the loop only moves a tile: copy {copy.label()}", node)
-            return node if copy is None else copy
-        return node if isinstance(node, Expr) else map_children(node, visit)
+    def recognise(node: Node) -> Node | None:
+        if not isinstance(node, ParallelFor):
+            return None
+        copy = _as_copy(node)
+        if copy is not None and unguarded and not _inside(copy):
+            copy = None  # a copy is always guarded: the program asked for plain accesses
+        if copy is not None:
+            ctx.note(f"the loop only moves a tile: copy {copy.label()}", node)
+        return node if copy is None else copy
 
-    return map_children(function, visit)
+    return rewrite_statements(function, recognise)
 
 
 def _inside(copy: Copy) -> bool:

@@ -18,7 +18,6 @@ from tilelab.ir import (
     Call,
     Const,
     Expr,
-    Function,
     Kernel,
     Node,
     ParallelFor,
@@ -29,7 +28,7 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.ir.rewrite import rewrite
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.forward_scale import forward_scales
 from tilelab.passes.unrounded_sums import unrounded_sums
 from tilelab.tile.structure import PRECISE_MATH, setting
@@ -37,15 +36,11 @@ from tilelab.tile.structure import PRECISE_MATH, setting
 FAST_EXP2 = "__exp2f"
 
 
-@tile_pass("relax-math", needs=("checked",))
-def relax_math(function: Function, ctx: PassContext) -> Function:
+@kernel_pass("relax-math", needs=("checked",))
+def relax_math(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Take cheaper float32 arithmetic where only last bits change."""
     if setting(ctx, PRECISE_MATH):
-        return function
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
-
-
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
+        return kernel
     made: list[Buffer] = []
 
     def visit(node: Node) -> Node:

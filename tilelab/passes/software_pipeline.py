@@ -14,7 +14,6 @@ from tilelab.ir import (
     Buffer,
     Expr,
     For,
-    Function,
     If,
     Kernel,
     Let,
@@ -26,9 +25,9 @@ from tilelab.ir import (
     as_expr,
     binary,
     const_int,
-    map_children,
 )
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.ir.rewrite import rewrite_statements
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.plan import PipelinePlan
 from tilelab.passes.plan_pipeline import plan_of_loop
 from tilelab.passes.versions import in_slot, sequence, versioned
@@ -38,27 +37,23 @@ from tilelab.thread.nodes import Invoke
 from tilelab.tile.ops.copy import Copy
 
 
-@tile_pass("software-pipeline", needs=("planned",))
-def software_pipeline(function: Function, ctx: PassContext) -> Function:
+@kernel_pass("software-pipeline", needs=("planned",))
+def software_pipeline(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Turn cp.async plans into prologue and steady loop, and plain plans into serial loops."""
-    return map_children(function, lambda n: _kernel(n) if isinstance(n, Kernel) else n)
-
-
-def _kernel(kernel: Kernel) -> Kernel:
     rings: list[Buffer] = []
     top = kernel.body.body
 
-    def visit(node: Node) -> Node:
-        if isinstance(node, For) and node.kind is LoopKind.PIPELINED:
-            plan = plan_of_loop(node)
-            if plan is not None and plan.mechanism == "cp.async":
-                return _realise(node, plan, rings, again=not any(node is s for s in top))
-            body = map_children(node.body, visit)
-            attrs = tuple(a for a in node.attrs if a[0] != "plan")
-            return replace(node, kind=LoopKind.SERIAL, num_stages=None, attrs=attrs, body=body)
-        return map_children(node, visit) if not isinstance(node, Expr) else node
+    def realise(node: Node) -> Node | None:
+        if not isinstance(node, For) or node.kind is not LoopKind.PIPELINED:
+            return None
+        plan = plan_of_loop(node)
+        if plan is not None and plan.mechanism == "cp.async":
+            return _realise(node, plan, rings, again=not any(node is s for s in top))
+        body = rewrite_statements(node.body, realise)
+        attrs = tuple(a for a in node.attrs if a[0] != "plan")
+        return replace(node, kind=LoopKind.SERIAL, num_stages=None, attrs=attrs, body=body)
 
-    return _with_allocs(map_children(kernel, visit), rings)
+    return _with_allocs(rewrite_statements(kernel, realise), rings)
 
 
 def _with_allocs(kernel: Kernel, rings: list[Buffer]) -> Kernel:

@@ -16,7 +16,6 @@ from tilelab.ir import (
     Binary,
     Expr,
     For,
-    Function,
     If,
     Kernel,
     Let,
@@ -33,40 +32,31 @@ from tilelab.ir import (
     binary,
     call,
     const_int,
-    map_children,
     walk,
 )
-from tilelab.ir.rewrite import rewrite
+from tilelab.ir.rewrite import map_statements, rewrite
 from tilelab.ir.simplify import linear
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.versions import with_own_variables
 from tilelab.tile.ops.gemm import Gemm
-from tilelab.tile.structure import SPLIT_LOOPS, setting
+from tilelab.tile.structure import SPLIT_LOOPS
 
 
-@tile_pass("split-loops", needs=("planned",))
-def split_loops(function: Function, ctx: PassContext) -> Function:
+@kernel_pass("split-loops", needs=("planned",), switch=SPLIT_LOOPS)
+def split_loops(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Run the iterations that need no mask without it."""
-    if not setting(ctx, SPLIT_LOOPS):
-        return function
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
 
-
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
-    def visit(node: Node) -> Node:
-        if isinstance(node, Expr):
+    def split(node: Node) -> Node:
+        if not isinstance(node, For) or node.kind is not LoopKind.SERIAL:
             return node
-        done = map_children(node, visit)
-        if not isinstance(done, For) or done.kind is not LoopKind.SERIAL:
-            return done
-        parts = _split(done)
+        parts = _split(node)
         if parts is None:
-            return done
-        ctx.note(f"iterations over {done.var.name} whose mask admits every element run without "
-                 "it, in a loop of their own", done)  # fmt: skip
+            return node
+        ctx.note(f"iterations over {node.var.name} whose mask admits every element run without "
+                 "it, in a loop of their own", node)  # fmt: skip
         return parts
 
-    return map_children(kernel, visit)
+    return map_statements(kernel, split)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from tilelab.ir import (
     Alloc,
     Expr,
     For,
-    Function,
     If,
     Kernel,
     LoopKind,
@@ -25,10 +24,9 @@ from tilelab.ir import (
     Var,
     as_expr,
     binary,
-    map_children,
 )
 from tilelab.ir.rewrite import substitute
-from tilelab.passes.base import PassContext, tile_pass
+from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.early_loads import early_rings, use_of
 from tilelab.passes.hoist import split_scalar
 from tilelab.passes.in_flight import released_late, runs_on
@@ -48,12 +46,6 @@ from tilelab.thread.intrinsics.warp import warpgroup_reg_alloc, warpgroup_reg_de
 from tilelab.thread.nodes import Invoke, Role, WarpRoles
 
 USER_THREADS = "user_threads"
-
-
-@tile_pass("warp-specialize", needs=("planned",))
-def warp_specialize(function: Function, ctx: PassContext) -> Function:
-    """Split kernels with TMA plans into a producer role and consumer warpgroups."""
-    return map_children(function, lambda n: _kernel(n, ctx) if isinstance(n, Kernel) else n)
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,9 @@ class Split:
         return next(r for r in self.first_ring.plan.roles if r.name == name)
 
 
-def _kernel(kernel: Kernel, ctx: PassContext) -> Kernel:
+@kernel_pass("warp-specialize", needs=("planned",))
+def warp_specialize(kernel: Kernel, ctx: PassContext) -> Kernel:
+    """Split kernels with TMA plans into a producer role and consumer warpgroups."""
     tiles = tile_loop(kernel)
     program = kernel if tiles is None else replace(kernel, body=tiles.body)
     loops = [
