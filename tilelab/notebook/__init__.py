@@ -5,18 +5,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tilelab import shim
-from tilelab.notebook import display, errors, exercise, magics
+from tilelab.notebook import display, errors, exercise, magics, registry
+
+
+def _magics(shell: Any) -> dict[registry.Magic, Callable[..., Any]]:
+    return {**magics.magics(shell), **exercise.magics(shell)}
 
 
 def load_ipython_extension(shell: Any) -> None:
     """Install the magics `%%tilelang`, `%tilelab` and `%%exercise`, short error messages, pictures
     of kernels and fragments, and the finder that answers `import tilelang`."""
     shim.install()
-    magics.install(shell)
-    exercise.install(shell)
+    registry.install(shell, _magics(shell))
     errors.install(shell)
     display.install(shell)
 
@@ -25,8 +29,7 @@ def unload_ipython_extension(shell: Any) -> None:
     """Take everything back but modules that were imported."""
     display.remove(shell)
     errors.remove(shell)
-    exercise.remove(shell)
-    magics.remove(shell)
+    registry.remove(shell, _magics(shell))
     shim.uninstall()
 
 

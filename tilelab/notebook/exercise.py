@@ -12,13 +12,14 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tilelab.commands.arguments import HelpShown, Parser, split_line
 from tilelab.errors import TileRuntimeError
+from tilelab.notebook.registry import Magic
 
 CELL, LINE = "exercise", "exercise_points"
 LIMIT_SECONDS = 900
@@ -165,14 +166,7 @@ class ExerciseMagics:
         return 0 if found is None else found.points
 
 
-def install(shell: Any) -> None:
-    """Register the magics."""
+def magics(shell: Any) -> dict[Magic, Callable[..., Any]]:
+    """`%%exercise` and `%exercise_points` of one shell."""
     made = ExerciseMagics(shell)
-    shell.register_magic_function(made.cell, "cell", CELL)
-    shell.register_magic_function(made.points, "line", LINE)
-
-
-def remove(shell: Any) -> None:
-    """Take the magics back."""
-    shell.magics_manager.magics["cell"].pop(CELL, None)
-    shell.magics_manager.magics["line"].pop(LINE, None)
+    return {("cell", CELL): made.cell, ("line", LINE): made.points}

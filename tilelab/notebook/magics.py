@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from tilelab.commands.arguments import (
@@ -31,6 +32,7 @@ from tilelab.commands.progress import NotebookLine, progress
 from tilelab.kernel import JITKernel
 from tilelab.notebook import display
 from tilelab.notebook.errors import CellSyntaxError
+from tilelab.notebook.registry import Magic
 from tilelab.runtime import doctor
 from tilelab.target import TARGETS
 from tilelab.tile.structure import PLAIN
@@ -182,14 +184,7 @@ def print_text(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
-def install(shell: Any) -> None:
-    """Register the magics."""
+def magics(shell: Any) -> dict[Magic, Callable[..., Any]]:
+    """`%%tilelang` and `%tilelab` of one shell."""
     made = Magics(shell)
-    shell.register_magic_function(made.cell, "cell", CELL)
-    shell.register_magic_function(made.line, "line", LINE)
-
-
-def remove(shell: Any) -> None:
-    """Take the magics back."""
-    shell.magics_manager.magics["cell"].pop(CELL, None)
-    shell.magics_manager.magics["line"].pop(LINE, None)
+    return {("cell", CELL): made.cell, ("line", LINE): made.line}

@@ -46,11 +46,13 @@ def _widget_class() -> Any:
     import traitlets
 
     class PanelWidget(anywidget.AnyWidget):  # type: ignore[misc]
-        """A panel on the page. `state` goes out, `ask` comes in, `problem` is what went wrong."""
+        """A panel on the page. `state` goes out, `ask` comes in, `problem` is what went wrong;
+        `answered` counts the wishes that were followed or refused."""
 
         state = traitlets.Dict().tag(sync=True)
         ask = traitlets.Dict().tag(sync=True)
         problem = traitlets.Unicode("").tag(sync=True)
+        answered = traitlets.Int(0).tag(sync=True)
 
         def __init__(self, panel: Panel) -> None:
             self.panel = panel
@@ -59,6 +61,7 @@ def _widget_class() -> Any:
 
         def _asked(self, change: Any) -> None:
             self.answer({k: v for k, v in change["new"].items() if k != "serial"})
+            self.answered += 1
 
         def answer(self, request: Mapping[str, Any]) -> None:
             """What a click sends: the panel follows, or says why not."""

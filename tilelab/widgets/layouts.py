@@ -147,8 +147,9 @@ class LayoutPanel:
         self._settle()
 
     def _settle(self) -> None:
-        """The widest access that fits the shared tile, until the reader chooses."""
-        bits = next((self.entries[k].bits for k in self.shown), 32)
+        """The widest access to the shared tile whose banks are shown, until the reader chooses."""
+        shown = [self.entries[k] for k in self.shown]
+        bits = next((e.bits for e in shown if hasattr(e.layout, "offsets")), 32)
         self.vector = max(min(128 // max(bits, 1), 16), 1)
 
     def _pane(self, slot: int, view: FragmentView | SharedView) -> dict[str, Any]:

@@ -162,6 +162,7 @@ class BudgetPanel:
             "name": view.kernel,
             "verdict": view.verdict(),
             "total": view.total_bytes,
+            "fits": view.total_bytes <= view.shared_per_block,
             "largest": [f"loop {f.loop}: {f.largest} stages fit" for f in view.fits],
             "svg": view.to_svg(),
             "head": [

@@ -43,6 +43,7 @@ class AccessPanel:
             "names": [_access_name(a) for a in self.accesses],
             "chosen": self.chosen,
             "verdict": view.verdict(),
+            "good": self.accesses[self.chosen].ratio <= 1,
             "svg": view.to_svg(),
             "text": view.to_text(),
             "head": ["access", "bytes a lane", "units", "ideal", "ratio", "worst", "estimated"],

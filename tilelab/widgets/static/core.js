@@ -125,6 +125,39 @@ function followTheme(root) {
   return () => watcher.disconnect();
 }
 
+// A row of colours with their meaning: never a colour alone. `items`: [[fill, text], ...].
+function legend(items) {
+  return node("ul", { class: "tl-legend" }, items.map(([paint, text]) => node("li", {},
+    node("span", { class: "tl-swatch", style: `background:${paint}`, "aria-hidden": "true" }), text)));
+}
+
+// What became of a wish: working, and later that nothing answers (the kernel is gone, or this is
+// a saved page). The picture stays as it was.
+const SLOW = 400, GONE = 20000;
+const NO_KERNEL = "No kernel answers: the picture shows the last state. Run the cell again to go on.";
+
+function waiting(root, line) {
+  let timers = [];
+  const clear = () => {
+    timers.forEach(clearTimeout);
+    timers = [];
+    root.removeAttribute("aria-busy");
+    line.textContent = "";
+  };
+  return {
+    clear,
+    begin() {
+      clear();
+      timers = [
+        setTimeout(() => { root.setAttribute("aria-busy", "true"); line.textContent = "working…"; },
+          SLOW),
+        setTimeout(() => { clear(); line.textContent = NO_KERNEL; }, GONE),
+      ];
+    },
+    fail() { clear(); line.textContent = NO_KERNEL; },
+  };
+}
+
 // anywidget's entry. `draw(body, state, ask, memory)` fills `body` from `state`; `ask(request)`
 // sends a wish to Python, whose answer is a new state; `memory` lives as long as the view.
 function mount(draw) {
@@ -133,12 +166,17 @@ function mount(draw) {
       const memory = {};
       let serial = 0;
       const ask = (request) => {
-        model.set("ask", { ...request, serial: ++serial });
-        model.save_changes();
+        wait.begin();
+        try {
+          model.set("ask", { ...request, serial: ++serial });
+          model.save_changes();
+        } catch { wait.fail(); }
       };
       const body = node("div", { class: "tl-body" });
       const problem = node("p", { class: "tl-problem", role: "alert" });
-      const root = node("section", { class: "tilelab" }, problem, body);
+      const busy = node("p", { class: "tl-busy", role: "status" });
+      const root = node("section", { class: "tilelab" }, problem, body, busy);
+      const wait = waiting(root, busy);
       const paint = () => {
         const state = model.get("state");
         const focused = body.contains(document.activeElement)
@@ -155,6 +193,7 @@ function mount(draw) {
       };
       model.on("change:state", paint);
       model.on("change:problem", complain);
+      model.on("change:answered", wait.clear);
       el.append(root);
       const unfollow = followTheme(root);
       memory.repaint = paint;
@@ -165,6 +204,8 @@ function mount(draw) {
         memory.stop?.();
         model.off("change:state", paint);
         model.off("change:problem", complain);
+        model.off("change:answered", wait.clear);
+        wait.clear();
       };
     },
   };

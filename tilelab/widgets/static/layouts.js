@@ -143,6 +143,15 @@ function twin(pane, memory) {
     "aria-label": `table of ${pane.name}` }, table(`${pane.name}${more}`, head, rows));
 }
 
+// What the colours mean, with their numbers.
+function colourStrip(pane, state) {
+  const what = pane.kind === "shared" ? "bank of each element" : "lane of each element";
+  const more = pane.kind === "shared" ? "" : "; dark lines part the warps";
+  return node("p", { class: "tl-strip" }, node("span", { "aria-hidden": "true" },
+    state.colours.map((paint, k) => node("i", { style: `background:${paint}` }, String(k)))),
+  `${what}${more}`);
+}
+
 function drawPane(pane, state, ask, memory, refresh) {
   const cell = Math.max(1, Math.min(22, Math.floor(SIDE / Math.max(pane.rows, pane.cols))));
   const canvas = node("canvas", {
@@ -151,7 +160,8 @@ function drawPane(pane, state, ask, memory, refresh) {
     "aria-label": `map of ${pane.name}, ${pane.rows} rows by ${pane.cols} columns; ` +
       "arrow keys move the focus, Enter isolates the thread or bank",
   });
-  const near = node("div", {});
+  const near = node("div", { class: "tl-aside", tabindex: 0, role: "region",
+    "aria-label": `around the focus in ${pane.name}` });
   const update = () => {
     paintMap(canvas, pane, state, memory);
     near.replaceChildren(nearby(pane, state, memory));
@@ -191,9 +201,11 @@ function drawPane(pane, state, ask, memory, refresh) {
   const part = node("div", { class: "tl-pane", "data-pane": pane.name },
     node("h3", {}, pane.summary),
     pane.reason ? node("p", { class: "tl-muted" }, `Why: ${pane.reason}`) : null,
-    field("layout", pane.expression, (text) => ask({ edit: pane.slot, expression: text }),
-      `expression-${pane.slot}`, { class: "tl-wide" }),
-    canvas, near, folded("as a table", () => twin(pane, memory), memory, `twin-${pane.slot}`));
+    node("div", { class: "tl-field" }, field("try another layout", pane.expression,
+      (text) => ask({ edit: pane.slot, expression: text }), `expression-${pane.slot}`,
+      { class: "tl-wide", placeholder: "for example Fragment.blocked(shape, threads, 4)" })),
+    colourStrip(pane, state),
+    node("div", { class: "tl-map" }, canvas, near), folded("as a table", () => twin(pane, memory), memory, `twin-${pane.slot}`));
   return [part, update];
 }
 

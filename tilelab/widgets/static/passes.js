@@ -6,7 +6,7 @@ function listing(label, rows, memory, key) {
   }, node("span", { class: "tl-number" }, String(number)), text));
   const code = node("div", { class: "tl-code", tabindex: 0, role: "region", "aria-label": label,
     "data-key": key }, ...lines);
-  return node("div", {}, node("h3", {}, label), code);
+  return node("div", { class: "tl-listing" }, node("h3", {}, label), code);
 }
 
 function light(body, wanted, status) {
@@ -28,11 +28,11 @@ function draw(body, state, ask, memory) {
   const go = (k) => ask({ pass: Math.min(Math.max(k, 0), state.passes.length - 1) });
   const python = state.python.map(([n, text]) => [n, text, [n], false]);
   const parts = [
-    listing("Python", python, memory, "python"),
     listing(`before ${step.name}`, state.before.map(([t, same, p], k) => [k + 1, t, p, same]),
       memory, "before"),
     listing(`after ${step.name}`, state.after.map(([t, same, p], k) => [k + 1, t, p, same]),
       memory, "after"),
+    listing("Python", python, memory, "python"),
     listing("CUDA", state.cuda.map(([n, t, p]) => [n, t, p, false]), memory, "cuda"),
   ];
   if (state.sass.length)
@@ -41,8 +41,9 @@ function draw(body, state, ask, memory) {
     node("h3", {}, `${state.title}: ${state.summary}`),
     node("div", { class: "tl-bar" },
       choice("pass", names, String(state.chosen), (k) => go(Number(k)), "pass"),
-      button("previous", () => go(state.chosen - 1), "previous"),
-      button("next", () => go(state.chosen + 1), "next"),
+      button("previous", () => go(state.chosen - 1), "previous", { disabled: !state.chosen }),
+      button("next", () => go(state.chosen + 1), "next",
+        { disabled: state.chosen === state.passes.length - 1 }),
       button(state.sass.length ? "hide machine code" : "show machine code (SASS)",
         () => ask({ sass: !state.sass.length }), "sass-button")),
     node("p", {}, step.caption),

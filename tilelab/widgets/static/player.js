@@ -1,6 +1,6 @@
 // Simulation player: a cursor over the modelled timeline; each step lights the Python line at work.
-const ROLES = { copy: "load", store: "other", products: "compute", arithmetic: "good",
-  "shared memory": "barrier", wait: "gap" };
+const ROLES = { copy: "load", store: "good", products: "compute", arithmetic: "other",
+  "shared memory": "barrier", wait: "gap" };  // as in the static picture
 const LANE_H = 30, LABEL_W = 130, CHART_W = 760;
 
 function chart(kernel, time) {
@@ -21,10 +21,24 @@ function chart(kernel, time) {
       `cycle ${Math.round(start)} to ${Math.round(end)}`));
     root.append(part);
   }
+  for (const tick of ticks(kernel.cycles)) {
+    const place = LABEL_W + tick * scale, bottom = kernel.lanes.length * LANE_H;
+    root.append(shape("line", { x1: place, x2: place, y1: 0, y2: bottom + 4,
+      stroke: "var(--tl-muted)", "stroke-dasharray": "2 4", "stroke-width": 0.7 }),
+    shape("text", { x: place, y: bottom + 18, "font-size": 11, "text-anchor": "middle",
+      fill: "var(--tl-muted)" }, tick ? tick.toLocaleString() : "cycle 0"));
+  }
   const x = LABEL_W + time * scale;
   root.append(shape("line", { x1: x, x2: x, y1: 0, y2: height - 20, stroke: "var(--tl-bad-edge)",
     "stroke-width": 2, class: "tl-cursor" }));
   return root;
+}
+
+// Round numbers, about eight of them, that the axis shows.
+function ticks(cycles) {
+  const least = Math.max(cycles, 1) / 8, power = 10 ** Math.floor(Math.log10(least));
+  const step = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= least);
+  return Array.from({ length: Math.floor(cycles / step) + 1 }, (_, k) => k * step);
 }
 
 function at(kernel, time) {
@@ -79,7 +93,7 @@ function draw(body, state, ask, memory) {
     play.textContent = "pause";
   }, "play");
   memory.stop = () => { clearInterval(memory.timer); memory.timer = null; play.textContent = "play"; };
-  body.append(node("h3", {}, state.title), node("p", {}, state.headline),
+  body.append(...[node("h3", {}, state.title), node("p", {}, state.headline),
     node("div", { class: "tl-bar" },
       field("block", state.block, (text) => ask({ block: Number(text) }), "block",
         { type: "number", min: 0, max: Math.max(state.blocks - 1, 0) }),
@@ -88,7 +102,10 @@ function draw(body, state, ask, memory) {
         : null,
       button("previous step", () => step(-1), "previous"), play,
       button("next step", () => step(1), "next"), labelled("time", slide)),
-    status, frame, node("div", { class: "tl-panes" }, now, source));
+    status, kernel ? frame : node("p", { class: "tl-muted" },
+      "This block has no events: nothing was run, or their number went over the limit."),
+    kernel ? legend(Object.entries(ROLES).map(([what, role]) => [`var(--tl-${role})`, what])) : null,
+    node("div", { class: "tl-panes" }, now, source)].filter(Boolean));
   if (state.findings.length) body.append(node("ul", { class: "tl-findings" }, state.findings.map((f) =>
     node("li", {}, node("pre", { class: "tl-problem" }, f.where)))));
   if (kernel) body.append(folded("busy cycles as a table", () => table(kernel.headline, kernel.head,

@@ -13,9 +13,9 @@ function draw(body, state, ask, memory) {
     node("p", { class: "tl-muted", "data-note": true, role: "status" }, state.note));
   state.loops.forEach((loop, k) => {
     body.append(node("div", { class: "tl-loop" },
-      node("p", { class: "tl-headline" }, `${loop.headline}; ${loop.in_flight.toLocaleString()} ` +
-        "bytes in flight in the steady state"),
-      loop.reason ? node("p", { class: "tl-muted" }, `Why: ${loop.reason}`) : null,
+      // The picture says the same; this is for readers who do not see it.
+      node("p", { class: "tl-headline tl-hidden" }, `${loop.headline}; ` +
+        `${loop.in_flight.toLocaleString()} bytes in flight in the steady state`),
       picture(loop.svg, `loop-${k}`),
       folded("schedule as a table", () => table("steps of the plan, not measured time", loop.head,
         loop.rows), memory, `rows-${k}`),

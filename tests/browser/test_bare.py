@@ -1,0 +1,152 @@
+"""Each widget's module in a page that offers anywidget's protocol and nothing else.
+
+This is what can be checked of VS Code, Colab and nbconvert's HTML without them: modules load from
+a blob under a strict content security policy, import nothing, keep nothing in storage, use the
+promised members of the model only, and say so when no kernel answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import tilelab
+import tilelab.language as T
+from tests.browser.bare import Bare, bare_page
+from tests.browser.conftest import CHROMIUM
+from tests.kernels import gemm
+from tilelab.layout import atoms, row_major
+from tilelab.widgets import layout_panel
+from tilelab.widgets.host import script
+from tilelab.widgets.panel import Panel
+from tilelab.widgets.passes import PassPanel
+from tilelab.widgets.plans import BudgetPanel, TimelinePanel
+from tilelab.widgets.runs import AccessPanel, PlayerPanel, RooflinePanel
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no chromium is installed")
+
+
+@T.prim_func
+def transpose(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+    with T.Kernel(1, threads=128):
+        tile = T.alloc_shared((64, 64), "float32")
+        T.annotate_layout({tile: row_major((64, 64), 32)})
+        for i, j in T.Parallel(64, 64):
+            tile[i, j] = A[i, j]
+        for i, j in T.Parallel(64, 64):
+            B[i, j] = tile[j, i]
+
+
+def product() -> tuple[Any, tuple[Any, Any]]:
+    kernel = tilelab.compile(gemm(256, 256, 512), target="sm_90a", out_idx=-1)
+    return kernel, (torch.ones(256, 512).half(), torch.ones(512, 256).half())
+
+
+def transposed() -> AccessPanel:
+    kernel = tilelab.compile(transpose, target="sm_90a", out_idx=-1)
+    return AccessPanel(kernel.simulate(torch.ones(64, 64)))
+
+
+PANELS: dict[str, Callable[[], Panel]] = {
+    "layouts": lambda: layout_panel(product()[0]),
+    "timeline": lambda: TimelinePanel(product()[0]),
+    "budget": lambda: BudgetPanel(product()[0]),
+    "passes": lambda: PassPanel(product()[0]),
+    "accesses": transposed,
+    "player": lambda: PlayerPanel(*product()),
+    "roofline": lambda: RooflinePanel(*product()),
+}
+# A control of each widget that asks Python for something, and what to do with it.
+ASKS = {
+    "layouts": ("buffer-0", "select", "1"),
+    "timeline": ("target", "select", "sm_80"),
+    "budget": ("target", "select", "sm_80"),
+    "passes": ("next", "click", ""),
+    "accesses": ("better", "click", ""),
+    "player": ("block", "fill", "1"),
+    "roofline": ("target", "select", "sm_80"),
+}
+
+
+@pytest.fixture(scope="module")
+def bare() -> Iterator[Bare]:
+    with bare_page() as made:
+        yield made
+
+
+def use(bare: Bare, name: str) -> None:
+    key, way, value = ASKS[name]
+    control = bare.page.locator(f"[data-key={key}]")
+    if way == "select":
+        control.select_option(value)
+    elif way == "fill":
+        control.fill(value)
+        control.press("Enter")
+    else:
+        control.click()
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_a_module_imports_nothing_and_names_no_address(name: str) -> None:
+    text = script(name)
+    assert not re.search(r"^\s*import\b|\bimport\s*\(|\brequire\s*\(", text, re.M)
+    addresses = set(re.findall(r"https?://[^\"'\s]+", text))
+    assert addresses <= {"http://www.w3.org/2000/svg"}  # a name space, never fetched
+    banned = r"localStorage|sessionStorage|\beval\b|new Function|innerHTML|document\.write"
+    assert not re.search(banned, text)
+
+
+@pytest.mark.parametrize("protocol", ["signal", "cleanup"])
+@pytest.mark.parametrize("name", PANELS)
+def test_under_a_strict_policy_it_draws_asks_and_ends(name: str, protocol: str, bare: Bare) -> None:
+    bare.show(PANELS[name](), protocol=protocol)
+    assert bare.page.locator(".tilelab[data-painted='1']").count() == 1
+    use(bare, name)
+    bare.page.wait_for_selector(".tilelab[data-painted='2']", timeout=20_000)
+    bare.page.wait_for_function("!document.querySelector('.tilelab').hasAttribute('aria-busy')")
+    assert bare.page.locator(".tl-busy").inner_text() == ""
+    bare.page.evaluate("window.end()")
+    assert bare.page.evaluate("window.model.count()") == 0
+    assert bare.violations == []
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_without_a_comm_the_picture_stays_and_says_so(name: str, bare: Bare) -> None:
+    bare.show(PANELS[name](), comm="none")
+    before = bare.page.locator(".tl-body").inner_text()
+    use(bare, name)
+    assert "No kernel answers" in bare.page.locator(".tl-busy").inner_text()
+    assert bare.page.locator(".tl-body").inner_text() == before
+    assert bare.violations == []
+
+
+def test_a_kernel_that_takes_long_is_waited_for_in_words(bare: Bare) -> None:
+    bare.show(PANELS["roofline"](), comm="silent")
+    use(bare, "roofline")
+    bare.page.wait_for_selector(".tilelab[aria-busy=true]", timeout=5000)
+    assert bare.page.locator(".tl-busy").inner_text() == "working…"
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_it_fits_a_narrow_page(name: str, bare: Bare) -> None:
+    bare.page.set_viewport_size({"width": 420, "height": 800})
+    bare.show(PANELS[name]())
+    wide = bare.page.evaluate(
+        "() => { const e = document.querySelector('.tilelab'); return e.scrollWidth"
+        " - e.clientWidth; }"
+    )
+    bare.page.set_viewport_size({"width": 1280, "height": 900})
+    assert wide <= 0
+
+
+def test_a_fragment_is_painted_in_time(bare: Bare) -> None:
+    """128 x 128 in half a second, 256 x 256 in one (the better of two)."""
+    for panel, limit in (
+        (layout_panel(atoms.wgmma_accumulator(128).repeat(2, 1)), 500),
+        (layout_panel(atoms.wgmma_accumulator(256).repeat(4, 1)), 1000),
+    ):
+        assert min(bare.show(panel) for _ in range(2)) <= limit
