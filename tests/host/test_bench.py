@@ -104,12 +104,12 @@ def test_sim_rows_leave_peers_out_that_are_not_asked_for(monkeypatch: pytest.Mon
         return {"seconds": 1.0, "processor": 1.0, "peak_gib": 1.0}
 
     monkeypatch.setattr(suites, "measure", fake)
-    rows = {row.name: row.values for row in suites.sim((), lambda text: None)}
+    rows = {row.name: row.values for row in suites.sim(suites.Beside(), lambda text: None)}
     assert {name for name, _, _ in asked} == {"tilelab"}
     assert rows["gemm fp16 512^3, all checks"] == {
         "tilelab": 512**3 / 1e6, "triton": None, "pallas": None,
     }  # fmt: skip
     asked.clear()
-    suites.sim(("triton", "pallas"), lambda text: None)
+    suites.sim(suites.Beside(("triton", "pallas")), lambda text: None)
     assert ("pallas", 512, True) in asked and ("triton", 512, False) in asked
     assert ("triton", 512, True) not in asked  # its interpreter has no checks

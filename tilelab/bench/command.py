@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tilelab.bench.peers import KNOWN
-from tilelab.bench.run import run, write
+from tilelab.bench.run import as_json, run, write
 from tilelab.bench.suites import SUITES
 
 
@@ -23,18 +22,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("suites", nargs="+", choices=[*SUITES, "all"], metavar="SUITE",
                         help=", ".join([*SUITES, "all"]))  # fmt: skip
     parser.add_argument("--peers", help=f"of {','.join(KNOWN)} (default: those installed)")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--out", type=Path, help="write markdown (*.md) or JSON (*.json) there too")
+    parser.add_argument("--reference", type=Path, metavar="FOLDER",
+                        help="measure the hand-written kernels that FOLDER/*.json describe, too "
+                        "(docs/reference-kernels.md)")  # fmt: skip
+    parser.add_argument("--json", nargs="?", const="-", metavar="FILE",
+                        help="write JSON to FILE; alone or as -: print it, not tables")  # fmt: skip
+    parser.add_argument("--out", type=Path, metavar="FILE",
+                        help="write JSON (*.json) or markdown there, too: sections that the file "
+                        "has are replaced, the rest of its text is kept")  # fmt: skip
     options = parser.parse_args(argv)
     tables = run(
         options.suites,
         options.peers,
+        references=options.reference,
         progress=lambda text: print(f"measuring {text} ...", file=sys.stderr, flush=True),
     )
-    if options.json:
-        print(json.dumps([t.to_json() for t in tables], indent=1))
+    if options.json == "-":
+        print(as_json(tables))
     else:
         print("\n\n".join(t.to_text() for t in tables))
+        if options.json:
+            Path(options.json).write_text(as_json(tables) + "\n")
     if options.out is not None:
         write(tables, options.out)
     return 0

@@ -6,9 +6,10 @@ and the references, which are computed in float32.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Spec = dict[str, Any]
@@ -19,13 +20,40 @@ Maker = Callable[[Spec], Callable[..., Any]]
 @dataclass(frozen=True)
 class Problem:
     """`inputs(spec)` draws tensors anew at each call; `reference(spec, *inputs)` is the result in
-    float32; `peers` make torch's functions of the same inputs, by column; an error of the result
-    (norm of the difference over that of the reference) above `tolerance` stops the measurement."""
+    float32; `peers` make functions of the same inputs, by column; an error of the result (norm of
+    the difference over that of the reference) above `tolerance` stops the measurement.
+
+    Hand-written kernels name sizes by `sizes`, the inputs by `tensors` and the result by `result`;
+    `empty(spec)` allocates it. `defaults` are settings of the program that a row leaves out.
+    """
 
     inputs: Callable[[Spec], Tensors]
     reference: Callable[..., Any]
     peers: dict[str, Maker]
     tolerance: float
+    sizes: tuple[str, ...]
+    tensors: tuple[str, ...]
+    result: str
+    empty: Callable[[Spec], Any]
+    defaults: Spec = field(default_factory=Spec)
+
+
+def names_of(problem: Problem, spec: Spec) -> Spec:
+    """What a description of a hand-written kernel can name in a row: sizes and settings."""
+    named = zip(problem.sizes, spec["sizes"], strict=True)
+    return {**problem.defaults, **dict(named), **spec["config"]}
+
+
+def _result(*axes: int, dtype: str = "float16") -> Callable[[Spec], Any]:
+    """An allocator of results whose axes have the sizes at these positions."""
+
+    def empty(spec: Spec) -> Any:
+        import torch
+
+        kind = getattr(torch, spec["config"].get("dtype", dtype))
+        return torch.empty([spec["sizes"][a] for a in axes], device="cuda", dtype=kind)
+
+    return empty
 
 
 def _normal(*shape: int, dtype: str = "float16") -> Any:
@@ -37,6 +65,15 @@ def _normal(*shape: int, dtype: str = "float16") -> Any:
 def relative_error(got: Any, reference: Any) -> float:
     """Norm of the difference over the norm of the reference."""
     return float((got.float() - reference).norm() / reference.norm())
+
+
+def _triton(program: str) -> Maker:
+    """A program of `programs/triton_*`, which needs Triton only when a row asks for it."""
+
+    def make(spec: Spec) -> Callable[..., Any]:
+        return importlib.import_module(f"tilelab.bench.programs.triton_{program}").tuned(spec)
+
+    return make
 
 
 # ---- GEMM --------------------------------------------------------------------------------------
@@ -258,22 +295,41 @@ def _sdpa_decode(spec: Spec) -> Callable[..., Any]:
     return attend
 
 
+_MNK = ("M", "N", "K")
+_ROWS = (("M", "N"), ("X",), "Y", _result(0, 1))
+
 PROBLEMS: dict[str, Problem] = {
-    "gemm": Problem(_gemm_inputs, _gemm_reference, {"torch": _matmul}, 5e-3),
-    "fp8_gemm": Problem(_fp8_inputs, _fp8_reference, {"torch": _scaled_mm}, 1e-2),
-    "dequant_gemm": Problem(_dequant_inputs, _dequant_reference, {"torch": _dense}, 5e-3),
+    "gemm": Problem(
+        _gemm_inputs, _gemm_reference, {"torch": _matmul, "triton": _triton("gemm")}, 5e-3,
+        _MNK, ("A", "B"), "C", _result(0, 1), {"dtype": "float16"},
+    ),
+    "fp8_gemm": Problem(
+        _fp8_inputs, _fp8_reference, {"torch": _scaled_mm}, 1e-2,
+        _MNK, ("A", "B"), "C", _result(0, 1, dtype="bfloat16"), {"two_levels": False},
+    ),
+    "dequant_gemm": Problem(
+        _dequant_inputs, _dequant_reference, {"torch": _dense}, 5e-3,
+        _MNK, ("A", "Q", "S"), "C", _result(0, 1), {"group": 128},
+    ),
     "rmsnorm": Problem(
         _row_inputs, _rmsnorm_reference,
-        {"copy": _device_copy, "torch": _rmsnorm, "torch.compile": _compiled(_rmsnorm)}, 2e-3,
+        {"copy": _device_copy, "torch": _rmsnorm, "torch.compile": _compiled(_rmsnorm),
+         "triton": _triton("rmsnorm")},
+        2e-3, *_ROWS,
     ),
     "softmax": Problem(
         _row_inputs, _softmax_reference,
-        {"copy": _device_copy, "torch": _softmax, "torch.compile": _compiled(_softmax)}, 2e-3,
+        {"copy": _device_copy, "torch": _softmax, "torch.compile": _compiled(_softmax),
+         "triton": _triton("softmax")},
+        2e-3, *_ROWS,
     ),
     "attention": Problem(
         _attention_inputs, _attention_reference,
         {"torch": _sdpa("CUDNN_ATTENTION"), "FlashAttention-2": _sdpa("FLASH_ATTENTION")}, 5e-3,
+        ("B", "H", "S", "D"), ("Q", "K", "V"), "O", _result(0, 2, 1, 3), {"causal": False},
     ),
     "decode": Problem(
-        _decode_inputs, _decode_reference, {"torch": _sdpa_decode}, 5e-3),
+        _decode_inputs, _decode_reference, {"torch": _sdpa_decode}, 5e-3,
+        ("B", "H", "KV", "S", "D", "splits"), ("Q", "K", "V"), "O", _result(0, 1, 4),
+    ),
 }  # fmt: skip

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tilelab.target import SM90A
+from tilelab.target import SM80, SM90A
+from tilelab.tile.structure import (
+    FOLD_CLEAR,
+    GROUP_ORDER,
+    IN_FLIGHT,
+    PERSISTENT,
+    PLAIN,
+    PRODUCER_WARP,
+    STAGED_STORES,
+)
 
 Config = dict[str, Any]
 
@@ -14,7 +23,8 @@ Config = dict[str, Any]
 class Measured:
     """One row: `sizes` and `config` go to the program's `build`. `flops` are multiplications and
     additions, `moved` the bytes of all inputs and outputs once; the row's unit is TFLOP/s or, for
-    work that memory bounds, TB/s. `fp8`: the tensor cores run at twice the 16-bit rate."""
+    work that memory bounds, TB/s. `fp8`: the tensor cores run at twice the 16-bit rate. `built`:
+    how each implementation compiles it, where that is not the program's default."""
 
     name: str
     program: str
@@ -24,6 +34,7 @@ class Measured:
     moved: float = 0
     in_bytes: bool = False
     fp8: bool = False
+    built: dict[str, Config] = field(default_factory=dict[str, Config])
 
     @property
     def unit(self) -> str:
@@ -43,7 +54,10 @@ class Measured:
 
     def spec(self) -> Config:
         """What the worker needs, as JSON."""
-        return {"program": self.program, "sizes": self.sizes, "config": self.config}
+        return {
+            "program": self.program, "sizes": self.sizes, "config": self.config,
+            "built": self.built,
+        }  # fmt: skip
 
 
 def _gemm(m: int, n: int, k: int, label: str, **config: Any) -> Measured:
@@ -69,6 +83,49 @@ GEMM = (
     ),
     _gemm(64, 8192, 8192, "64x64x128 s4 t128", **NARROW),
 )
+
+
+_AMPERE: dict[str, Config] = {
+    "tilelab": {"target": SM80.arch},
+    "tilelang": {"pass_configs": {"tl.disable_wgmma": True, "tl.disable_warp_specialized": True}},
+}
+"""The structure of an Ampere kernel (cp.async, ldmatrix, mma), as each spells it. Both are machine
+code of the GPU that they run on."""
+
+AMPERE = tuple(
+    replace(_gemm(n, n, n, label, **config), built=_AMPERE)
+    for n in (2048, 4096, 8192)
+    for label, config in (
+        ("128x128x32 s4 t128", {**SEED, "tile_k": 32, "stages": 4}),
+        ("128x128x64 s3 t128", SEED),
+        ("128x256x32 s3 t256", {**LARGE, "tile_k": 32, "stages": 3}),
+    )
+    if n == 4096 or config is SEED
+)
+
+LADDER_STEPS = (
+    ("textbook: one ring, a block for each tile", {PLAIN: True}),
+    ("panels of tiles share operands in L2", {GROUP_ORDER.key: GROUP_ORDER.default}),
+    ("first wgmma overwrites, groups in flight",
+     {IN_FLIGHT.key: IN_FLIGHT.default, FOLD_CLEAR.key: FOLD_CLEAR.default}),
+    ("C through shared memory, TMA stores", {STAGED_STORES.key: STAGED_STORES.default}),
+    ("one producer warp", {PRODUCER_WARP.key: PRODUCER_WARP.default}),
+    ("blocks that live as long as the launch, where it pays", {PERSISTENT.key: PERSISTENT.default}),
+)  # fmt: skip
+"""Switches of a GEMM turned on one by one: what each adds, and its pass_configs."""
+
+
+def ladder(row: Measured) -> dict[str, Config]:
+    """The row's variants by step, each with the switches of the steps before."""
+    found: dict[str, Config] = {}
+    on: Config = {}
+    for label, adds in LADDER_STEPS:
+        on = {**on, **adds}
+        found[label] = {"pass_configs": on}
+    return found
+
+
+LADDER = tuple(row for row in GEMM if row.config in (SEED, LARGE) and row.sizes[0] <= 8192)
 
 
 def _attention(batch: int, heads: int, seq: int, dim: int, causal: bool, **config: Any) -> Measured:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tilelab.bench import rows
 from tilelab.bench.peers import measure
-from tilelab.bench.problems import PROBLEMS
+from tilelab.bench.problems import PROBLEMS, names_of
+from tilelab.bench.reference import Reference
 from tilelab.bench.rows import Measured
 from tilelab.bench.table import Row
 from tilelab.errors import TileRuntimeError
@@ -17,32 +19,58 @@ Progress = Callable[[str], None]
 SHAPE = [1024, 1024, 1024]
 
 
-def _measured_suite(rows: Sequence[Measured]) -> Callable[[Sequence[str], Progress], list[Row]]:
-    def suite(peers: Sequence[str], progress: Progress) -> list[Row]:
-        return [_row(row, peers, progress) for row in rows]
+@dataclass(frozen=True)
+class Beside:
+    """What is measured beside tilelab: names of installed peers, and hand-written kernels."""
+
+    peers: Sequence[str] = ()
+    references: Sequence[Reference] = ()
+
+
+Suite = Callable[[Beside, Progress], list[Row]]
+
+
+def _measured_suite(rows: Sequence[Measured]) -> Suite:
+    def suite(beside: Beside, progress: Progress) -> list[Row]:
+        return [_row(row, beside, progress) for row in rows]
 
     return suite
 
 
-def _row(row: Measured, peers: Sequence[str], progress: Progress) -> Row:
-    """One row, each implementation in a process of its own with torch beside it."""
-    columns = tuple(PROBLEMS[row.program].peers)
-    wanted = [c for c in columns if c == "copy" or "torch" in peers]
-    spec = {**row.spec(), "columns": wanted}
+_OWN_COLUMN = ("triton",)
+"""Columns that are asked for by their own name; the others but "copy" come with torch."""
+
+
+def _wanted(row: Measured, peers: Sequence[str]) -> list[str]:
+    """The columns of the row's problem that are measured."""
+    return [
+        c for c in PROBLEMS[row.program].peers
+        if c == "copy" or (c if c in _OWN_COLUMN else "torch") in peers
+    ]  # fmt: skip
+
+
+def _row(row: Measured, beside: Beside, progress: Progress) -> Row:
+    """One row: tilelab with torch, Triton and hand-written kernels in one process, TileLang in
+    another with torch beside it."""
+    problem, wanted = PROBLEMS[row.program], _wanted(row, beside.peers)
+    names = names_of(problem, row.spec())
+    chosen = {f"{r.name}.cu": r for r in beside.references if r.applies(row.program, names)}
+    described = [{"column": c, "path": str(r.path.resolve())} for c, r in chosen.items()]
     progress(row.name)
-    ours = measure("tilelab", "measured", spec)
+    ours = measure("tilelab", "measured",
+                   {**row.spec(), "columns": wanted, "references": described})  # fmt: skip
     values: dict[str, float | None] = {"tilelab": row.rate(ours["ms"]["kernel"][1])}
     spreads: dict[str, tuple[float, float]] = {}
-    for c in columns:
-        values[c] = row.rate(ours["ms"][c][1]) if c in wanted else None
+    for c in (*problem.peers, *chosen):
         ratio = ours["ratio"].get(c)
+        values[c] = None if ratio is None else row.rate(ours["ms"][c][1])
         values[f"tilelab/{c}"] = None if ratio is None else ratio[1]
         if ratio is not None:
             spreads[f"tilelab/{c}"] = (ratio[0], ratio[2])
     note = f"error {ours['error']:.1e}; {ours['rounds']} rounds"
     values["tilelang"] = values["tilelab/tilelang"] = None
-    if "tilelang" in peers:
-        note += _beside_tilelang(row, wanted, ours, values, progress)
+    if "tilelang" in beside.peers:
+        note += _beside_tilelang(row, wanted[:1], ours, values, progress)
     return Row(row.name, row.unit, values, row.bound, note, spreads)
 
 
@@ -62,17 +90,17 @@ def _beside_tilelang(
         return f"; TileLang: {last[:80]}"
     values["tilelang"] = row.rate(theirs["ms"]["kernel"][1])
     share = theirs["ms"]["kernel"][1] / ours["ms"]["kernel"][1]
-    for c in wanted[:1]:
+    for c in wanted:
         # Each process timed the same peer too: comparing shares of it cancels the chip's clock.
         share = ours["ratio"][c][1] / theirs["ratio"][c][1]
     values["tilelab/tilelang"] = share
     return ""
 
 
-def compile_(peers: Sequence[str], progress: Progress) -> list[Row]:
+def compile_(beside: Beside, progress: Progress) -> list[Row]:
     """Import and cold compile of the seed's GEMM: caches empty, second kernel of the process."""
     found: dict[str, dict[str, float]] = {}
-    for name in ("tilelab", *(p for p in peers if p == "tilelang")):
+    for name in ("tilelab", *(p for p in beside.peers if p == "tilelang")):
         progress(f"compile, {name}")
         runs = [measure(name, "compile", {"shape": SHAPE}) for _ in range(3)]
         found[name] = {key: min(r[key] for r in runs) for key in runs[0]}
@@ -85,28 +113,28 @@ def compile_(peers: Sequence[str], progress: Progress) -> list[Row]:
     ]
 
 
-def launch(peers: Sequence[str], progress: Progress) -> list[Row]:
+def launch(beside: Beside, progress: Progress) -> list[Row]:
     """Host time of one call of a small GEMM with its output allocated."""
     shape = [128, 128, 64]
     values: dict[str, float | None] = {"tilelab": None, "torch": None, "tilelang": None}
     progress("launch, tilelab")
     ours = measure("tilelab", "launch", {"shape": shape})
     values["tilelab"] = ours["kernel"]
-    values["torch"] = ours["torch"] if "torch" in peers else None
-    if "tilelang" in peers:
+    values["torch"] = ours["torch"] if "torch" in beside.peers else None
+    if "tilelang" in beside.peers:
         progress("launch, tilelang")
         values["tilelang"] = measure("tilelang", "launch", {"shape": shape})["kernel"]
     note = "median of 20 rounds of 300 calls"
     return [Row("host time of a call, output allocated", "us", values, note=note)]
 
 
-def sim(peers: Sequence[str], progress: Progress) -> list[Row]:
+def sim(beside: Beside, progress: Progress) -> list[Row]:
     """The seed's GEMM on a CPU: beside other interpreters at 512^3, then its growth."""
     rows: list[Row] = []
     for checks in (True, False):
         found: dict[str, dict[str, float]] = {}
         for name, can_check in (("tilelab", True), *_INTERPRETERS.items()):
-            if (name == "tilelab" or name in peers) and (can_check or not checks):
+            if (name == "tilelab" or name in beside.peers) and (can_check or not checks):
                 found[name] = _simulated(name, 512, checks, progress)
         values = {n: _rate(512, found[n]) if n in found else None for n in _COLUMNS}
         what = f"512^3, {'all' if checks else 'no'} checks"
@@ -122,6 +150,36 @@ def sim(peers: Sequence[str], progress: Progress) -> list[Row]:
         peak = made["peak_gib"]
     rows.append(Row("peak memory of the 2048^3 process", "GiB", {"tilelab": peak}))
     return rows
+
+
+def ladder(beside: Beside, progress: Progress) -> list[Row]:
+    """What each step of the generated structure gains: switches turned on one by one, all variants
+    of a size launched in turn. Columns: the rate, and ratios to the textbook structure, to the
+    step before and to torch."""
+    return [r for row in rows.LADDER for r in _steps(row, _wanted(row, beside.peers), progress)]
+
+
+def _steps(row: Measured, wanted: Sequence[str], progress: Progress) -> list[Row]:
+    wanted = [c for c in wanted if c == "torch"]
+    steps = rows.ladder(row)
+    progress(f"ladder, {row.name}")
+    found = measure("tilelab", "variants", {**row.spec(), "variants": steps, "columns": wanted})
+    ratio = {
+        next(iter(steps)): (1.0, 1.0, 1.0),
+        **found["ratio"],
+    }  # a variant's time over the first's
+    note, before = f"{found['rounds']} rounds", 1.0
+    made: list[Row] = []
+    for label in steps:
+        now = ratio[label][1]
+        values: dict[str, float | None] = {
+            "tilelab": row.rate(found["ms"][label][1]), "to textbook": 1 / now,
+            "to step before": before / now,
+        }  # fmt: skip
+        values.update({f"tilelab/{c}": ratio[c][1] / now for c in wanted})
+        made.append(Row(f"{row.name}: {label}", row.unit, values, row.bound, note))
+        before = now
+    return made
 
 
 _INTERPRETERS = {"triton": False, "pallas": True}
@@ -141,8 +199,10 @@ def _rate(size: int, found: dict[str, float]) -> float:
     return size**3 / found["seconds"] / 1e6
 
 
-SUITES: dict[str, Callable[[Sequence[str], Progress], list[Row]]] = {
+SUITES: dict[str, Suite] = {
     "gemm": _measured_suite(rows.GEMM),
+    "ampere": _measured_suite(rows.AMPERE),
+    "ladder": ladder,
     "attention": _measured_suite(rows.ATTENTION),
     "rmsnorm": _measured_suite(rows.RMSNORM),
     "softmax": _measured_suite(rows.SOFTMAX),

@@ -64,12 +64,17 @@ class Table:
         head = f"{self.suite}: {self.machine}, {self.date}"
         return "\n".join([head, *(line.rstrip() for line in lines)])
 
+    @property
+    def heading(self) -> str:
+        """The first line of its section."""
+        return f"## {self.suite}"
+
     def to_markdown(self) -> str:
         """A section of docs/benchmarks.md."""
         cells = self.cells()
         body = ["| " + " | ".join(r) + " |" for r in cells]
         rule = "|" + "---|" * len(cells[0])
-        head = f"## {self.suite}\n\n`{self.command}` on {self.machine}, {self.date}\n"
+        head = f"{self.heading}\n\n`{self.command}` on {self.machine}, {self.date}\n"
         return "\n".join([head, body[0], rule, *body[1:], ""])
 
 

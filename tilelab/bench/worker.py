@@ -17,10 +17,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+from tilelab.bench.foreign import ForeignKernel
 from tilelab.bench.interpreters import sim
 from tilelab.bench.problems import PROBLEMS, Problem, relative_error
+from tilelab.bench.reference import read
 from tilelab.bench.timing import in_turn
 
 Spec = dict[str, Any]
@@ -48,35 +51,64 @@ SMALL_BYTES = 1 << 30
 
 
 def measured(name: str, spec: Spec) -> Spec:
-    """One row: the result is checked on other inputs than those timed, then the kernel and
-    torch's functions are launched in turn. {"error", "ms", "ratio", "rounds"}, times by name."""
+    """One row: results are checked on other inputs than those timed, then the kernel, torch's
+    functions and hand-written kernels are launched in turn. {"error", "ms", "ratio", "rounds"},
+    times by name."""
+    problem = PROBLEMS[spec["program"]]
+    _seed(spec)
+    functions = {"kernel": _build(name, spec, spec["built"].get(name, {}))}
+    for reference in spec.get("references", ()):
+        functions[reference["column"]] = _foreign(reference["path"], problem, spec)
+    errors = {label: _check(label, f, problem, spec) for label, f in functions.items()}
+    functions.update({column: problem.peers[column](spec) for column in spec["columns"]})
+    found = in_turn(_rotating(functions, problem, spec), spec.get("seconds", 0.5))
+    return {"error": errors["kernel"], **found}
+
+
+def variants(name: str, spec: Spec) -> Spec:
+    """Builds of one program by label (spec["variants"]), checked and launched in turn, with torch.
+    {"ms", "ratio", "rounds"}, times by label."""
+    problem = PROBLEMS[spec["program"]]
+    _seed(spec)
+    functions: dict[str, Any] = {k: _build(name, spec, how) for k, how in spec["variants"].items()}
+    for label, function in functions.items():
+        _check(label, function, problem, spec)
+    functions.update({column: problem.peers[column](spec) for column in spec["columns"]})
+    return in_turn(_rotating(functions, problem, spec), spec.get("seconds", 0.5))
+
+
+def _seed(spec: Spec) -> None:
     import torch
 
-    problem = PROBLEMS[spec["program"]]
     torch.manual_seed(int(spec.get("seed", 0)))  # pyright: ignore[reportUnknownMemberType]
-    kernel = _program(name, spec["program"]).build(*spec["sizes"], **spec["config"])
-    error = _check(name, kernel, problem, spec)
+
+
+def _build(name: str, spec: Spec, how: Spec) -> Any:
+    return _program(name, spec["program"]).build(*spec["sizes"], **spec["config"], **how)
+
+
+def _foreign(path: str, problem: Problem, spec: Spec) -> Any:
+    reference = read(Path(path), PROBLEMS)
+    return ForeignKernel(reference, problem, spec)
+
+
+def _rotating(functions: Spec, problem: Problem, spec: Spec) -> dict[str, Callable[[int], Any]]:
+    """Functions of a launch's number, which take their inputs in turn."""
     first = problem.inputs(spec)
     size = sum(t.numel() * t.element_size() for t in first)
     sets = [first, *(problem.inputs(spec) for _ in range(SETS - 1 if size < SMALL_BYTES else 0))]
-    calls: dict[str, Callable[[int], Any]] = {
-        "kernel": lambda number: kernel(*sets[number % len(sets)])
-    }
-    for column in spec["columns"]:
-        function = problem.peers[column](spec)
-        calls[column] = partial(_rotated, function, sets)
-    return {"error": error, **in_turn(calls, spec.get("seconds", 0.5))}
+    return {label: partial(_rotated, function, sets) for label, function in functions.items()}
 
 
 def _rotated(function: Callable[..., Any], sets: list[Any], number: int) -> Any:
     return function(*sets[number % len(sets)])
 
 
-def _check(name: str, kernel: Any, problem: Problem, spec: Spec) -> float:
+def _check(label: str, kernel: Any, problem: Problem, spec: Spec) -> float:
     inputs = problem.inputs(spec)
     error = relative_error(kernel(*inputs), problem.reference(spec, *inputs))
     if not error < problem.tolerance:
-        raise SystemExit(f"{name}: wrong result before timing: relative error {error:.2e}")
+        raise SystemExit(f"{label}: wrong result before timing: relative error {error:.2e}")
     return error
 
 
@@ -136,6 +168,7 @@ def _host_microseconds(fn: Callable[[], Any], torch: Any, calls: int = 300) -> f
 
 TASKS: dict[str, Callable[[str, Spec], Spec]] = {
     "measured": measured,
+    "variants": variants,
     "compile": compile_time,
     "launch": launch,
     "sim": sim,

@@ -57,6 +57,7 @@ def attention(batch, heads, seq, dim, causal=False, tile_m=128, tile_n=128, stag
     return main
 
 
-def build(*sizes, **config):
+def build(*sizes, target=TARGET, pass_configs=None, **config):
     """The compiled kernel; its output is allocated and returned by a call."""
-    return tilelang.compile(attention(*sizes, **config), out_idx=[3], target=TARGET)
+    program = attention(*sizes, **config)
+    return tilelang.compile(program, out_idx=[3], target=target, pass_configs=pass_configs)

@@ -30,6 +30,7 @@ def gemm(M, N, K, tile_m=128, tile_n=128, tile_k=64, stages=3, threads=128, dtyp
     return main
 
 
-def build(*sizes, **config):
+def build(*sizes, target=TARGET, pass_configs=None, **config):
     """The compiled kernel; its output is allocated and returned by a call."""
-    return tilelang.compile(gemm(*sizes, **config), out_idx=[2], target=TARGET)
+    program = gemm(*sizes, **config)
+    return tilelang.compile(program, out_idx=[2], target=target, pass_configs=pass_configs)
