@@ -8,11 +8,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from random import Random
 
 from judge.batch import Row, Table, bar, find_work, run_batch, run_on_cluster
 from judge.exercise import Exercise, UsageError, load_exercise
-from judge.kernels import POINTS, KernelTask
 from judge.package import write_package
 from judge.sandbox import missing
 from judge.session import Session
@@ -92,7 +90,7 @@ def write_notebook(arguments: Sequence[str], say: Say) -> int:
     exercise = load_exercise(options.exercise)
     path = options.path or Path(f"{exercise.id}.ipynb")
     path.write_text(to_json(notebook_of(exercise)), encoding="utf-8")
-    say(f"{path}: assignment of {total_points(exercise)} points")
+    say(f"{path}: assignment of {exercise.points} points")
     return 0
 
 
@@ -100,14 +98,7 @@ def notebook_of(exercise: Exercise) -> dict[str, object]:
     """The nbgrader source notebook of an exercise."""
     task = (exercise.folder / "task.md").read_text("utf-8")
     solution = exercise.solution.read_text("utf-8")
-    return notebook(exercise.id, task, solution, total_points(exercise))
-
-
-def total_points(exercise: Exercise) -> int:
-    """The most that can be won."""
-    if isinstance(exercise.task, KernelTask):
-        return sum(POINTS.values())
-    return sum(case.points for case in exercise.task.draw(Random(0)))
+    return notebook(exercise.id, task, solution, exercise.points)
 
 
 COMMANDS: dict[str, Callable[[Sequence[str], Say], int]] = {

@@ -11,9 +11,10 @@ import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 from judge.checks import Quiz
-from judge.kernels import KernelTask
+from judge.kernels import POINTS, KernelTask
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "exercises"
@@ -44,6 +45,13 @@ class Exercise:
         """The task of a kernel exercise."""
         assert isinstance(self.task, KernelTask), f"{self.id} asks for no kernel"
         return self.task
+
+    @property
+    def points(self) -> int:
+        """The most that can be won."""
+        if isinstance(self.task, KernelTask):
+            return sum(POINTS.values())
+        return sum(case.points for case in self.task.draw(Random(0)))
 
     @property
     def hints(self) -> tuple[str, ...]:

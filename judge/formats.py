@@ -5,9 +5,12 @@ Both are made from the JSON of `report.to_json`, so they say what it says.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
+
+from judge.failure import CODE as JUDGE_FAILED
 
 Report = dict[str, Any]
 _KEPT = ("schema", "exercise", "code", "flags", "score")
@@ -18,10 +21,10 @@ def to_junit(reports: Sequence[Report]) -> str:
     root = ElementTree.Element("testsuites", name="judge")
     for report in reports:
         cases = report["cases"]
-        counts = {s: sum(c["status"] == s for c in cases) for s in ("fail", "not assessed")}
+        ends = Counter(_end(case) for case in cases)
         suite = ElementTree.SubElement(
             root, "testsuite", name=report["exercise"], tests=str(len(cases)),
-            failures=str(counts["fail"]), skipped=str(counts["not assessed"]), errors="0",
+            failures=str(ends["failure"]), skipped=str(ends["skipped"]), errors=str(ends["error"]),
             time=f"{report['seconds']:.3f}",
         )  # fmt: skip
         for case in cases:
@@ -29,12 +32,20 @@ def to_junit(reports: Sequence[Report]) -> str:
                 suite, "testcase", classname=f"judge.{report['exercise']}", name=case["id"]
             )
             text = case["message"] or case["category"]
-            if case["status"] == "fail":
-                ElementTree.SubElement(test, "failure", type=case["code"] or "FAIL", message=text)
-            elif case["status"] == "not assessed":
-                ElementTree.SubElement(test, "skipped", message=text)
+            end = _end(case)
+            if end in ("failure", "error"):
+                ElementTree.SubElement(test, end, type=case["code"] or "FAIL", message=text)
+            elif end:
+                ElementTree.SubElement(test, end, message=text)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _end(case: Report) -> str:
+    """JUnit's element for how a case ended; empty when it passed."""
+    if case["code"] == JUDGE_FAILED:
+        return "error"
+    return {"pass": "", "fail": "failure", "not assessed": "skipped"}[case["status"]]
 
 
 def to_gradescope(report: Report, text: str) -> dict[str, Any]:

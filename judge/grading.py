@@ -43,11 +43,11 @@ def grade_kernel(
 ) -> Outcome:
     """Load, compile, run, check, time, sum up. `wanted`: on the GPU or not, None where there is
     one. Raises NoGpu."""
-    here = runner.hello(session.budget.start)
-    gpu = "" if wanted is False else str(here.get("gpu", ""))
+    here = runner.hello()
+    gpu, target = str(here["gpu"]), str(here["target"])
+    no_gpu = _why_no_gpu(here, wanted)
     if wanted and not gpu:
-        raise NoGpu("there is no GPU here (leave --gpu out to use the simulator)")
-    target = "ampere" if gpu and here["capability"] != [9, 0] else "hopper"
+        raise NoGpu(f"--gpu: {no_gpu} (leave --gpu out to use the simulator)")
     cases = _with_points([*task.public, *task.draw(rng)])
     loaded = session.load()
     answers: dict[str, Answer] = {}
@@ -66,8 +66,18 @@ def grade_kernel(
             session.flags.append("artifact_invalid")
     graded.results.insert(0, _compile_result(graded, answers))
     graded.results += _structure(task, graded, runner, session, extra["structure"], seed)
-    graded.results.append(_performance(task, graded, runner, session, extra, gpu, seed))
+    graded.results.append(_performance(task, graded, runner, session, extra, no_gpu, seed))
     return _sum_up(task, graded.results, session, gpu)
+
+
+def _why_no_gpu(here: dict[str, Any], wanted: bool | None) -> str:
+    """Why kernels are not run on a GPU; empty where they are."""
+    if here["gpu"]:
+        return ""
+    if wanted is False:
+        return "the simulator was asked for"
+    trouble = here["trouble"]
+    return f"a GPU is here and cannot be used ({trouble})" if trouble else "no GPU"
 
 
 def _with_points(cases: Sequence[KernelCase]) -> list[tuple[KernelCase, int]]:
@@ -167,15 +177,15 @@ def speed_points(ratio: float, floor: float, target: float) -> int:
 
 def _performance(
     task: KernelTask, graded: _Graded, runner: Runner, session: Session,
-    extra: dict[str, Answer], gpu: str, seed: int,
+    extra: dict[str, Answer], no_gpu: str, seed: int,
 ) -> CaseResult:  # fmt: skip
     points, plan = POINTS["performance"], task.performance
     base = CaseResult(
         "performance", "speed against torch", False, "fail", 0, points, args=plan.sizes,
         part="performance",
     )  # fmt: skip
-    if not gpu:
-        return replace(base, status="not assessed", message="not assessed here: no GPU")
+    if no_gpu:
+        return replace(base, status="not assessed", message=f"not assessed here: {no_gpu}")
     if not graded.all_passed("correctness") or extra["performance"].kind != "value":
         return replace(base, code="NOT_RUN", message="needs all correctness cases")
     request = {"op": "bench", "artifact": extra["performance"].value, "seed": seed + 1}

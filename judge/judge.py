@@ -18,9 +18,11 @@ from pathlib import Path
 if __name__ == "__main__":  # as a script, Python puts judge/ on the path instead of its parent
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from judge.checks import Outcome, Quiz, grade_quiz
+from judge.checks import CaseResult, Outcome, Quiz, grade_quiz
 from judge.commands import COMMANDS
 from judge.exercise import Exercise, UsageError, exercise_ids, load_exercise, read_submission
+from judge.failure import CODE as JUDGE_FAILED
+from judge.failure import JudgeFailed
 from judge.formats import to_gradescope, to_junit
 from judge.grading import NoGpu, grade_kernel
 from judge.report import Verdict, to_json, to_text, validate
@@ -40,11 +42,15 @@ def grade(
     budget: Budget | None = None, gpu: bool | None = None,
 ) -> Verdict:  # fmt: skip
     """Grade one file. Without a seed the hidden cases are drawn from a secret one. Kernels run on
-    the GPU where there is one; `gpu` True or False asks for it or for the simulator alone."""
+    the GPU where there is one; `gpu` True or False asks for it or for the simulator alone. Where
+    the judge itself fails the verdict says so, and assesses nothing."""
     begun = time.monotonic()
     source = read_submission(submission)
     rng = random.Random(secrets.randbits(128) if seed is None else seed)
-    outcome = _graded(exercise, source, rng, budget, gpu)
+    try:
+        outcome = _graded(exercise, source, rng, budget, gpu)
+    except JudgeFailed as error:
+        outcome = _judge_failed(exercise, str(error))
     return Verdict(exercise.id, submission.as_posix(), outcome, time.monotonic() - begun)
 
 
@@ -60,6 +66,15 @@ def _graded(
         Session(source, task.entry, budget or KERNEL_BUDGET, kernels=True) as session,
     ):
         return grade_kernel(task, session, runner, rng, gpu)
+
+
+def _judge_failed(exercise: Exercise, why: str) -> Outcome:
+    """One case that stands for all, and was not assessed."""
+    only = CaseResult(
+        "judge", "the judge itself", False, "not assessed", 0, exercise.points, JUDGE_FAILED, why
+    )
+    hint = "this says nothing about the solution: tell whoever runs the judge"
+    return Outcome((only,), JUDGE_FAILED, why, hint, (), {})
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -145,9 +160,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # never let the judge's own fault look like the student's
         print(f"judge: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         return BROKEN
+    broken = [v for v in verdicts if v.outcome.code == JUDGE_FAILED]
+    for verdict in broken:
+        print(f"judge: {verdict.exercise}: the judge failed: {verdict.outcome.cause}",
+              file=sys.stderr)  # fmt: skip
     # One failure fails the run; a run with nothing assessed never counts as passed.
-    codes = {EXIT[v.status] for v in verdicts}
-    return next((c for c in (FAILED, NOT_ASSESSED) if c in codes), PASSED)
+    codes = {BROKEN} if broken else {EXIT[v.status] for v in verdicts}
+    return next((c for c in (BROKEN, FAILED, NOT_ASSESSED) if c in codes), PASSED)
 
 
 if __name__ == "__main__":

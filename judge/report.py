@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from judge.checks import CaseResult, Outcome, Status
+from judge.failure import CODE as JUDGE_FAILED
 from judge.sandbox import missing
 
 SCHEMA = 2
@@ -44,8 +45,15 @@ class Verdict:
 
     @property
     def sandbox_missing(self) -> list[str]:
-        """Parts of the sandbox that were not in force."""
-        return missing(self.outcome.sandbox)
+        """Parts of the sandbox that were not in force; none where no worker ran."""
+        return missing(self.outcome.sandbox) if self.outcome.sandbox else []
+
+    @property
+    def sandbox_state(self) -> str:
+        """ "full", "partial", or "unknown" where no worker ran."""
+        if not self.outcome.sandbox:
+            return "unknown"
+        return "partial" if self.sandbox_missing else "full"
 
 
 def to_json(verdict: Verdict) -> dict[str, Any]:
@@ -63,7 +71,7 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
         "hint": outcome.hint,
         "flags": list(outcome.flags),
         "sandbox": {
-            "state": "partial" if verdict.sandbox_missing else "full",
+            "state": verdict.sandbox_state,
             "missing": verdict.sandbox_missing,
             "parts": outcome.sandbox,
         },
@@ -156,8 +164,9 @@ def to_text(verdict: Verdict) -> str:
     """The terminal report."""
     won, assessed, total = verdict.points
     outcome = verdict.outcome
+    status = "judge failed" if outcome.code == JUDGE_FAILED else verdict.status
     lines = [
-        f"{verdict.exercise}: {verdict.status.upper()}, {won} of {assessed} points assessed"
+        f"{verdict.exercise}: {status.upper()}, {won} of {assessed} points assessed"
         + (f" (of {total})" if assessed != total else ""),
         f"  graded {verdict.submission} in {verdict.seconds:.1f} s"
         + (f" on {outcome.device}" if outcome.device else ""),

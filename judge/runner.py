@@ -1,36 +1,38 @@
-"""The judge's other process: takes artefacts, makes inputs, runs, checks, times.
+"""The judge's side of its other process, which takes artefacts, runs, checks and times.
 
-It never sees a line of the student's Python. Hides how it is started, the deadline of each
-question, and that a hang or a crash (a kernel can bring down its process) loses its own case only.
+Hides how that process is started (from a server that has touched neither a GPU nor a student's
+file), the deadline and the memory of each question, and that a hang or a crash (a kernel can bring
+down its process) loses its own case only. After a question that ended badly a kernel of the judge's
+own is run: where that fails too the fault is the judge's.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import linecache
 import multiprocessing
 import os
-import resource
-import sys
-import traceback
+import time
 from dataclasses import asdict
-from multiprocessing.connection import Connection
+from multiprocessing import forkserver
+from pathlib import Path
 from typing import Any
 
-from judge.bench import measure
-from judge.exercise import load_exercise
-from judge.kernels import KernelCase, KernelTask
-from judge.running import FILE, Refused, evidence, failed, load, run_case
+from judge.exercise import ROOT
+from judge.failure import JudgeFailed
+from judge.kernels import KernelCase
+from judge.running import failed
+from judge.serve import MEMORY_BYTES, serve
 
-MEMORY_BYTES = 12 << 30
-# Forked where that is safe: torch and the exercise are loaded then, and no driver is open yet.
-_CONTEXT: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+START_SECONDS = 120.0
+"""Loading torch, opening the driver and running the control kernel, on a slow disk."""
+_UNSURE = ("RUNNER_EXIT", "RUN_FAILED", "TIMEOUT", "MEMORY")
+"""Ends that a broken machine can have too; nothing that they leave behind is used again."""
+_PRELOAD = ["torch", "numpy.random", "judge.serve"]
+_LOOK_SECONDS = 0.1
 
 
 class Runner:
-    """The judge's side: one question at a time, each with a deadline."""
+    """One question at a time, each with a deadline."""
 
     def __init__(self, exercise: str, source: str, gpu: bool) -> None:
         self._exercise, self._source, self._gpu = exercise, source, gpu
@@ -43,23 +45,49 @@ class Runner:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def hello(self, seconds: float) -> dict[str, Any]:
-        """Name and compute capability of the GPU that is used; an empty name: the simulator."""
-        return self.ask({"op": "hello"}, seconds)
+    def hello(self) -> dict[str, Any]:
+        """`gpu` (empty: the simulator), its `capability`, and `trouble`: why a GPU that is here
+        cannot be used. JudgeFailed where the control kernel does not run."""
+        answer = self._answer({"op": "hello"}, START_SECONDS)
+        if "gpu" not in answer:
+            raise JudgeFailed(answer.get("broken") or f"the runner does not work: {answer}")
+        return answer
 
     def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """The runner's answer; a failed case when it hangs or dies."""
+        """The runner's answer; a failed case when it hangs or dies. JudgeFailed where the fault is
+        not the kernel's."""
+        if self._process is None:
+            self.hello()
+        answer = self._answer(request, seconds)
+        if "broken" in answer:
+            raise JudgeFailed(answer["broken"])
+        if answer.get("code") in _UNSURE:
+            self.stop()
+            self.hello()
+        return answer
+
+    def _answer(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         if self._process is None:
             self._start()
         try:
             self._pipe.send_bytes(json.dumps(request).encode())
-            if self._pipe.poll(seconds):
+            problem = self._wait(seconds)
+            if problem is None:
                 return json.loads(self._pipe.recv_bytes())
         except (EOFError, OSError):
-            self.stop()
-            return failed("RUNNER_EXIT", "the kernel brought its process down")
+            problem = failed("RUNNER_EXIT", "the kernel brought its process down")
         self.stop()
-        return failed("TIMEOUT", f"no result in {seconds:.0f} s; the process was ended")
+        return problem
+
+    def _wait(self, seconds: float) -> dict[str, Any] | None:
+        """Until there is an answer: None; else what went wrong."""
+        deadline = time.monotonic() + seconds
+        while not self._pipe.poll(min(_LOOK_SECONDS, max(deadline - time.monotonic(), 0.0))):
+            if resident_bytes(self._process.pid) > MEMORY_BYTES:
+                return failed("MEMORY", "the call takes more memory than a case may")
+            if time.monotonic() > deadline:
+                return failed("TIMEOUT", f"no result in {seconds:.0f} s; the process was ended")
+        return None
 
     def stop(self) -> None:
         """End the process for certain."""
@@ -70,82 +98,42 @@ class Runner:
             self._pipe.close()
 
     def _start(self) -> None:
-        self._pipe, far = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(
-            target=_serve, args=(far, self._exercise, self._source, self._gpu), daemon=True
+        context = _context()
+        self._pipe, far = context.Pipe()
+        self._process = context.Process(
+            target=serve, args=(far, self._exercise, self._source, self._gpu), daemon=True
         )
         self._process.start()
         far.close()
 
 
-def _serve(pipe: Connection, exercise: str, source: str, gpu: bool) -> None:
-    """Answer until the judge hangs up. What kernels print goes nowhere."""
-    gpu = gpu and _gpu_name() != ""
-    with contextlib.suppress(ValueError, OSError):
-        if not gpu:  # a driver maps far more than it uses
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.stdout = io.StringIO()
-    # Quoted beside findings, never run.
-    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
-    task = load_exercise(exercise).kernel_task
-    while True:
-        try:
-            request = json.loads(pipe.recv_bytes())
-        except (EOFError, OSError):
-            return
-        pipe.send_bytes(json.dumps(_answer(task, request, gpu)).encode())
-
-
-def _answer(task: KernelTask, request: dict[str, Any], gpu: bool) -> dict[str, Any]:
+def resident_bytes(pid: int) -> int:
+    """Memory that a process holds; 0 where the system does not tell."""
     try:
-        return _ACTIONS[request["op"]](task, request, gpu)
-    except Refused as refused:
-        return failed(refused.code, refused.text)
-    except MemoryError:
-        return failed("MEMORY", "the call takes more memory than there is")
-    except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        text = f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
-        return failed("RUN_FAILED", text, cause=f"raised in {os.path.basename(last.filename)}")
+        pages = Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-def _case(task: KernelTask, request: dict[str, Any], gpu: bool) -> dict[str, Any]:
-    case = KernelCase(**request["case"])
-    kernel = load(task, request["artifact"], case.sizes)
-    return run_case(task, kernel, case, request["seed"], gpu)
+def _context() -> Any:
+    """How the process is started: forked from a server with torch loaded, where there are such.
 
-
-def _structure(task: KernelTask, request: dict[str, Any], gpu: bool) -> dict[str, Any]:
-    kernel = load(task, request["artifact"], task.structure_sizes)
-    seen = evidence(task, kernel, request["seed"])
-    return {
-        "rules": {rule.id: rule.problem(seen) for rule in task.structure},
-        "evidence": {k: v for k, v in asdict(seen).items() if k not in ("costs", "counters")},
-    }
-
-
-def _bench(task: KernelTask, request: dict[str, Any], gpu: bool) -> dict[str, Any]:
-    kernel = load(task, request["artifact"], task.performance.sizes)
-    return measure(task, kernel, request["seed"])
-
-
-def _gpu_name() -> str:
-    import torch
-
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-
-
-def _hello(task: KernelTask, request: dict[str, Any], gpu: bool) -> dict[str, Any]:
-    import torch
-
-    capability = list(torch.cuda.get_device_capability()) if gpu else [0, 0]
-    return {"gpu": _gpu_name() if gpu else "", "capability": capability}
-
-
-_ACTIONS: dict[str, Any] = {
-    "case": _case, "structure": _structure, "bench": _bench, "hello": _hello,
-}  # fmt: skip
+    Not from the judge itself: whoever forks after a driver was opened (a quiz that compiles opens
+    it) has a child that can use no GPU and owns hundreds of gigabytes of addresses."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_PRELOAD)
+    kept = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *([kept] if kept else [])])
+    try:
+        forkserver.ensure_running()
+    finally:
+        del os.environ["PYTHONPATH"]
+        if kept is not None:
+            os.environ["PYTHONPATH"] = kept
+    return context
 
 
 def request_for(case: KernelCase, artifact: Any, seed: int) -> dict[str, Any]:

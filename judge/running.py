@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from judge.compare import Difference, difference, tolerance
+from judge.failure import own
 from judge.kernels import Evidence, KernelCase, KernelTask, Sizes
 from judge.memory import Call, Data
 from tilelab import TileError, artifact
@@ -53,17 +54,24 @@ def failed(code: str, message: str, **detail: Any) -> dict[str, Any]:
 def run_case(task: KernelTask, kernel: Any, case: KernelCase, seed: int, gpu: bool) -> Any:
     """Simulate with every check on; then, where there is a GPU, run there too."""
     data = Data(case.sizes, seed, case.scale, case.shift)
-    call = Call(task, data, "cpu")
+    with own("making the inputs"):
+        call = Call(task, data, "cpu")
     report = kernel.simulate(*call.tensors)
-    result = _judge(task, kernel, call, report)
-    if result["status"] == "pass" and gpu:
-        import torch
+    with own("comparing with the reference"):
+        result = _judge(task, kernel, call, report)
+    return _on_gpu(task, kernel, data, seed) if gpu and result["status"] == "pass" else result
 
+
+def _on_gpu(task: KernelTask, kernel: Any, data: Data, seed: int) -> Any:
+    import torch
+
+    with own("making the inputs on the GPU"):
         call = Call(task, data, "cuda", shift=seed % 7)
-        kernel(*call.tensors)
         torch.cuda.synchronize()
-        result = _judge(task, kernel, call, None)
-    return result
+    kernel(*call.tensors)
+    torch.cuda.synchronize()
+    with own("comparing with the reference on the GPU"):
+        return _judge(task, kernel, call, None)
 
 
 def _judge(task: KernelTask, kernel: Any, call: Call, report: Any) -> dict[str, Any]:

@@ -31,7 +31,10 @@ EPERM, ENOSYS = 1, 38
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds of CPU, bytes of address space, bytes of one file, open files."""
+    """Seconds of CPU, bytes of memory, bytes of one file, open files.
+
+    The memory is what a process may write to; its addresses may be as many more as libraries take
+    that it may yet load."""
 
     cpu_seconds: int = 30
     memory_bytes: int = 1 << 30
@@ -96,7 +99,8 @@ def missing(state: dict[str, str]) -> list[str]:
 def _set_limits(limits: Limits) -> str:
     wanted = {
         resource.RLIMIT_CPU: limits.cpu_seconds,
-        resource.RLIMIT_AS: limits.memory_bytes,
+        resource.RLIMIT_DATA: limits.memory_bytes,
+        resource.RLIMIT_AS: limits.memory_bytes + mapped_bytes() + library_bytes(),
         resource.RLIMIT_FSIZE: limits.file_bytes,
         resource.RLIMIT_NOFILE: limits.open_files,
         resource.RLIMIT_CORE: 0,
@@ -109,6 +113,23 @@ def _set_limits(limits: Limits) -> str:
     except (OSError, ValueError):
         return ""
     return "rlimits"
+
+
+def mapped_bytes() -> int:
+    """Addresses that this process has mapped; 0 where the system does not tell."""
+    try:
+        pages = Path("/proc/self/statm").read_text("ascii").split()[0]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * resource.getpagesize()
+
+
+def library_bytes() -> int:
+    """Sizes of the shared libraries that `import torch` maps: hundreds of megabytes, or many
+    gigabytes where they are CUDA's."""
+    places = ("torch/lib/*.so*", "nvidia/*/lib/*.so*")
+    found = {lib for path in sys.path if path for place in places for lib in Path(path).glob(place)}
+    return sum(lib.stat().st_size for lib in found if lib.is_file())
 
 
 def _leave_network(libc: ctypes.CDLL | None) -> str:

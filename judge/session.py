@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from judge.failure import JudgeFailed
 from judge.sandbox import Limits, bubblewrap
 from judge.watch import FLAGS
 
@@ -167,7 +168,13 @@ class Session:
         self._pipes = (requests_out, results_in)
         self._buffer = b""
         self._told = set[str]()
-        ready = self._read(time.monotonic() + self.budget.start)
+        try:  # nothing of the student's has run before this line
+            ready = self._read(time.monotonic() + self.budget.start)
+        except _Lost as lost:
+            self._stop()
+            raise JudgeFailed(
+                f"the worker did not start ({lost.kind}){_last_words(self._output)}"
+            ) from None
         self.sandbox = cast("dict[str, str]", ready.get("sandbox", {}))
 
     def _stop(self, *, read_rest: bool = False) -> None:
@@ -200,18 +207,13 @@ class Session:
             raise _Lost("malformed" if unasked else "died")
         nonce = secrets.token_hex(16)
         try:
-            self._send(request, nonce)
+            _send(self._pipes[0], {**request, "nonce": nonce})
         except BrokenPipeError:
             raise _Lost("died") from None
         reply = self._read(time.monotonic() + seconds)
         if reply.get("nonce") != nonce:
             raise _Lost("malformed")
         return _answer(reply)
-
-    def _send(self, request: dict[str, Any], nonce: str) -> None:
-        data = (json.dumps({**request, "nonce": nonce}) + "\n").encode()
-        while data:
-            data = data[os.write(self._pipes[0], data) :]
 
     def _readable(self, seconds: float) -> bool:
         return bool(select.select([self._pipes[1]], [], [], max(seconds, 0.0))[0])
@@ -267,6 +269,20 @@ def _command(requests: int, results: int, told: dict[str, Any], temporary: str) 
     told = {**told, "temporary": temporary, "outer": "bubblewrap" if outer else ""}
     worker = [sys.executable, "-I", "-B", str(WORKER), str(requests), str(results)]
     return [*outer, *worker, json.dumps(told)]
+
+
+def _send(pipe: int, request: dict[str, Any]) -> None:
+    data = (json.dumps(request) + "\n").encode()
+    while data:
+        data = data[os.write(pipe, data) :]
+
+
+def _last_words(output: str) -> str:
+    """The last line that a worker wrote."""
+    with open(output, "rb") as stream:
+        lines = stream.read()[-2000:].decode("utf-8", "replace").split("\n")
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    return f": {last}" if last else ""
 
 
 def _parse(line: bytes) -> dict[str, Any]:

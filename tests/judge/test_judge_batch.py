@@ -15,7 +15,7 @@ import pytest
 
 from judge import batch as batches
 from judge.batch import Table, find_work, run_batch, run_on_cluster
-from judge.commands import notebook_of, sandbox_gaps, total_points
+from judge.commands import notebook_of, sandbox_gaps
 from judge.exercise import ROOT, UsageError, exercise_ids, load_exercise
 from judge.formats import to_gradescope, to_junit
 from judge.judge import grade, main
@@ -169,7 +169,7 @@ def test_assignments_come_from_the_marked_solution(name: str) -> None:
     made = notebook_of(exercise)
     cells = {cell["id"]: cell for cell in made["cells"]}  # type: ignore[attr-defined]
     assert cells["answer"]["source"] == f"%%exercise {exercise.id}\n{solution}"
-    assert cells["points"]["metadata"]["nbgrader"]["points"] == total_points(exercise)
+    assert cells["points"]["metadata"]["nbgrader"]["points"] == exercise.points
     kept = [line for line in starter_text(solution).splitlines() if STUB not in line]
     outside = without_marks(solution).splitlines()
     assert all(line in outside for line in kept)
