@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from tilelab.errors import TileValueError
@@ -44,6 +45,13 @@ def notice(topic: str, text: str) -> None:
     if shown() and (topic, text) not in _told:
         _told.add((topic, text))
         sys.stderr.write(f"tilelab: {topic}: {text}\n")
+
+
+def without_effect(name: str, given: Mapping[str, Any], why: str) -> None:
+    """Say once of each argument of `name` that it changes nothing; `None` was not given."""
+    for argument, value in given.items():
+        if value is not None:
+            notice(name, f"{argument} changes nothing here: {why}")
 
 
 class Progress:

@@ -8,6 +8,7 @@ peer, those for Blackwell's tensor memory left out.
 from __future__ import annotations
 
 import ast
+import inspect
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,12 @@ from tilelab.language.known import GROUP_OF
 
 TESTS = Path(__file__).resolve().parent.parent
 NAMES = (TESTS / "data" / "language_names.txt").read_text("utf-8").split()
+SIGNATURES = (TESTS / "data" / "language_signatures.txt").read_text("utf-8").splitlines()
+"""One function a line: its name and its arguments in TileLang 0.1.15. `=` marks those that may be
+left out, those after `*` are given by name."""
+
+OLDER_ORDER = frozenset({"Pipelined", "gemm", "reduce"})
+"""Their last arguments stand as in 0.1.13, which had more of them."""
 
 REFUSED = frozenset({
     "PersistentTileScheduler", "float4_e2m1fn", "int4", "gemm_sp", "WSID", "WSPipeline",
@@ -58,6 +65,22 @@ def test_a_missing_name_says_so(name: str) -> None:
         getattr(T, name)
     assert raised.value.code == "TL1005"
     assert raised.value.hint
+
+
+@pytest.mark.parametrize("line", SIGNATURES, ids=[s.split()[0] for s in SIGNATURES])
+def test_arguments_are_the_peers(line: str) -> None:
+    """Every way to pass the arguments that TileLang allows: by place, by name, with as few as it
+    takes."""
+    name, *words = line.split()
+    signature = inspect.signature(getattr(T, name))
+    star = next((n for n, w in enumerate(words) if w.startswith("*")), len(words))
+    by_place, by_name = words[:star], [w for w in words[star:] if not w.startswith("*")]
+    needed = [w for w in (*by_place, *by_name) if not w.endswith("=")]
+    signature.bind(**dict.fromkeys(needed))
+    signature.bind(**dict.fromkeys(w.rstrip("=") for w in (*by_place, *by_name)))
+    bound = signature.bind(*by_place, **dict.fromkeys(w for w in by_name if w in needed))
+    if name not in OLDER_ORDER:
+        assert [w.rstrip("=") for w in by_place] == list(bound.arguments)[: len(by_place)]
 
 
 def test_the_list_is_long_enough() -> None:

@@ -15,6 +15,7 @@ from tilelab.language.function import const, dynamic, macro, prim_func, symbolic
 from tilelab.language.known import name_error as _name_error
 from tilelab.language.launch import (
     Kernel,
+    annotate_min_blocks_per_sm,
     get_block_binding,
     get_block_bindings,
     get_block_extent,
@@ -102,7 +103,7 @@ Buffer = Tensor
 __all__ = [
     "Buffer", "Cast", "FragmentBuffer", "Kernel", "LocalBuffer", "Parallel", "Persistent",
     "Pipelined", "Ref", "Select", "Serial", "SharedBuffer", "StridedTensor", "Tensor",
-    "Unroll", "Vectorized", "align_up",
+    "Unroll", "Vectorized", "align_up", "annotate_min_blocks_per_sm",
     "alloc_fragment", "alloc_local", "alloc_shared", "alloc_var", "bitwise_and", "bitwise_not",
     "bitwise_or", "bitwise_xor", "cast", "cdiv", "ceildiv", "clamp", "clz", "const", "dtype",
     "dynamic", "empty", "exp10", "floordiv", "floormod",

@@ -40,6 +40,21 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
     kernel.attrs["swizzle"] = (panel, order)
 
 
+def annotate_min_blocks_per_sm(n: int) -> None:
+    """A multiprocessor should hold `n` blocks of this kernel at once: the chip's compiler gives a
+    thread no more registers than that leaves (the second number of `__launch_bounds__`), and
+    roles do not trade registers. TileValueError (TL1437) for other than a positive int."""
+    kernel, blocks = open_kernel("T.annotate_min_blocks_per_sm"), const_int(n)
+    if blocks is None or blocks <= 0:
+        raise TileValueError(
+            f"T.annotate_min_blocks_per_sm({n!r}) is no number of blocks", code="TL1437",
+            hint="give a positive int",
+        )  # fmt: skip
+    kernel.attrs["min_blocks"] = blocks
+    if blocks > 1:
+        kernel.attrs["keep_registers"] = True
+
+
 def get_thread_binding(dim: int = 0) -> Expr:
     """The thread index along `dim` (0, 1, 2 for x, y, z)."""
     return _axis(open_kernel("T.get_thread_binding").thread_vars, dim)

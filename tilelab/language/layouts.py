@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from tilelab.errors import TileError, TileTypeError, TileValueError
 from tilelab.frontend import open_kernel, session
 from tilelab.ir import Buffer, Scope, Var
 from tilelab.layout import Fragment, FragmentMap, Layout, MapLayout, SharedLayout
+from tilelab.logs import without_effect
 from tilelab.passes.place_tensors import TENSOR_LAYOUTS
 
 
@@ -117,31 +117,20 @@ def _same_shape(buffer: Buffer, shape: tuple[int, ...]) -> None:
         )  # fmt: skip
 
 
-# ---- hints that change no result ----------------------------------------------------------------
-
-_NOTED: set[str] = set()
-_HINTS = {
-    "annotate_l2_hit_ratio": "which part of the L2 cache a tensor may keep",
-    "annotate_min_blocks_per_sm": "how many blocks of a kernel an SM should hold",
-}
-
-
-def _hint(name: str, about: str) -> Callable[..., None]:
-    def accept(*_args: Any, **_kwargs: Any) -> None:
-        open_kernel(f"T.{name}")
-        if name not in _NOTED:
-            _NOTED.add(name)
-            warnings.warn(f"T.{name} changes nothing here: it is about {about}", stacklevel=2)
-
-    accept.__name__ = accept.__qualname__ = name
-    accept.__doc__ = f"Accepted, said once and without effect: it is about {about}."
-    return accept
+def annotate_l2_hit_ratio(l2_hit_ratio_map: Mapping[Buffer, float]) -> None:
+    """Which part of each tensor's accesses should stay in the L2 cache. Accepted and said once:
+    it changes no result, and the cache keeps what it keeps."""
+    open_kernel("T.annotate_l2_hit_ratio")
+    without_effect(
+        "T.annotate_l2_hit_ratio", {"l2_hit_ratio_map": l2_hit_ratio_map},
+        "launches set no persisting L2 window",
+    )  # fmt: skip
 
 
 NAMES: dict[str, Any] = {
     "annotate_layout": annotate_layout,
+    "annotate_l2_hit_ratio": annotate_l2_hit_ratio,
     "Layout": Layout,
     "Fragment": FragmentMap,
-    **{name: _hint(name, about) for name, about in _HINTS.items()},
 }
 """What this module adds to the language."""

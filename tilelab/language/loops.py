@@ -7,6 +7,7 @@ from typing import Any
 from tilelab.errors import TileValueError
 from tilelab.frontend import GridLoop, ParallelLoop, PersistentLoop, RangeLoop
 from tilelab.ir import LoopKind, const_int
+from tilelab.logs import without_effect
 
 
 def _attrs(**given: Any) -> tuple[tuple[str, object], ...]:
@@ -66,6 +67,10 @@ def Pipelined(
         )  # fmt: skip
     if stop is None:
         start, stop = 0, start
+    without_effect(
+        "T.Pipelined", {"order": order, "stage": stage, "sync": sync, "group": group},
+        "the compiler plans the pipeline itself",
+    )  # fmt: skip
     attrs = _attrs(order=order, stage=stage, sync=sync, group=group, annotations=annotations)
     return RangeLoop(start, stop, 1, LoopKind.PIPELINED, stages, attrs)
 
@@ -80,6 +85,10 @@ def Parallel(
         raise TileValueError(
             "T.Parallel needs at least one extent", code="TL1435", hint="write T.Parallel(n)"
         )
+    without_effect("T.Parallel", {
+        "coalesced_width": coalesced_width, "loop_layout": loop_layout,
+        "prefer_async": prefer_async or None,
+    }, "the compiler spreads the iterations itself")  # fmt: skip
     attrs = _attrs(
         coalesced_width=coalesced_width, loop_layout=loop_layout, prefer_async=prefer_async,
         annotations=annotations,

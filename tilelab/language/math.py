@@ -65,14 +65,20 @@ def _as_float(value: Any) -> Any:
     return expr if expr.dtype.is_float else _cast(expr, FLOAT32)
 
 
-def _function(name: str, fn: str, arity: int, doc: str) -> Callable[..., Any]:
+def _function(name: str, fn: str, names: str, doc: str) -> Callable[..., Any]:
     def one(x: Any) -> Any:
         return _apply(fn, x)
 
     def two(x: Any, y: Any) -> Any:
         return _apply(fn, x, y)
 
-    made = one if arity == 1 else two
+    def pair(x1: Any, x2: Any) -> Any:
+        return _apply(fn, x1, x2)
+
+    def larger(a: Any, b: Any) -> Any:
+        return _apply(fn, a, b)
+
+    made = {"x": one, "x, y": two, "x1, x2": pair, "a, b": larger}[names]
     made.__name__ = made.__qualname__ = name
     made.__doc__ = doc
     return made
@@ -96,21 +102,24 @@ _FAST = {
     "__exp": "__expf", "__exp10": "__exp10f", "__log": "__logf", "__log2": "__log2f",
     "__log10": "__log10f", "__sin": "__sinf", "__cos": "__cosf", "__tan": "__tanf",
 }  # fmt: skip
-_TWO = {
-    "pow": "x to the power y.", "fmod": "Remainder of x / y with the sign of x.",
-    "atan2": "Angle of the point (y, x).", "copysign": "x with the sign of y.",
-    "hypot": "sqrt(x*x + y*y).",
-    "nextafter": "The next number after x on the way to y.", "max": "The larger of two values.",
-    "min": "The smaller of two values.",
+_TWO = {  # the names of the arguments, and what the function is
+    "pow": ("x, y", "x to the power y."),
+    "fmod": ("x, y", "Remainder of x / y with the sign of x."),
+    "atan2": ("x1, x2", "Angle of the point (x2, x1)."),
+    "copysign": ("x1, x2", "x1 with the sign of x2."),
+    "hypot": ("x1, x2", "sqrt(x1*x1 + x2*x2)."),
+    "nextafter": ("x1, x2", "The next number after x1 on the way to x2."),
+    "max": ("a, b", "The larger of two values."),
+    "min": ("a, b", "The smaller of two values."),
 }  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{name: _function(name, name, 1, doc) for name, doc in _ONE.items()},
-    **{name: _function(name, name, 2, doc) for name, doc in _TWO.items()},
+    **{name: _function(name, name, "x", doc) for name, doc in _ONE.items()},
+    **{name: _function(name, name, names, doc) for name, (names, doc) in _TWO.items()},
     **{
-        name: _function(name, fn, 1, f"Fast approximation of {name.strip('_')}.")
+        name: _function(name, fn, "x", f"Fast approximation of {name.strip('_')}.")
         for name, fn in _FAST.items()
     },
-    "fabs": _function("fabs", "abs", 1, "Absolute value."),
+    "fabs": _function("fabs", "abs", "x", "Absolute value."),
 }
 
 
@@ -130,14 +139,16 @@ def exp10(x: Any) -> Any:
     return _apply("pow", 10.0, x)
 
 
-def if_then_else(cond: Any, a: Any, b: Any) -> Any:
-    """`a` where the condition holds, else `b`; only the side taken is evaluated."""
+def if_then_else(cond: Any, t: Any, f: Any) -> Any:
+    """`t` where the condition holds, else `f`; only the side taken is evaluated."""
     if not is_traced(cond):
-        return a if truth(cond) else b
-    return select(cond, a, b)
+        return t if truth(cond) else f
+    return select(cond, t, f)
 
 
-Select = if_then_else
+def Select(condition: Any, true_value: Any, false_value: Any) -> Any:
+    """T.if_then_else: an element past the end of a tensor is read on neither side."""
+    return if_then_else(condition, true_value, false_value)
 
 
 def cast(value: Any, dtype: Any, round: str = "", sat: bool = True, rbits: Any = None) -> Expr:
@@ -150,8 +161,9 @@ def cast(value: Any, dtype: Any, round: str = "", sat: bool = True, rbits: Any =
     return _cast(value, plain_dtype(dtype))
 
 
-def Cast(dtype: Any, value: Any) -> Expr:
-    """T.cast with the type first."""
+def Cast(dtype: Any, value: Any, annotations: Any = None) -> Expr:
+    """T.cast with the type first; `annotations` change no result."""
+    del annotations
     return cast(value, dtype)
 
 
@@ -186,14 +198,14 @@ def min_value(dtype: Any) -> Expr:
     return Const(_limits(dtype)[0], plain_dtype(dtype))
 
 
-def clamp(value: Any, low: Any, high: Any) -> Any:
-    """`value` kept between `low` and `high`."""
-    return _apply("min", _apply("max", value, low), high)
+def clamp(dst: Any, min_val: Any, max_val: Any) -> Any:
+    """`dst` kept between `min_val` and `max_val`."""
+    return _apply("min", _apply("max", dst, min_val), max_val)
 
 
-def ceildiv(a: Any, b: Any) -> Any:
-    """The smallest integer not below a / b."""
-    return _ceildiv(a, b)
+def ceildiv(lhs: Any, rhs: Any) -> Any:
+    """The smallest integer not below lhs / rhs."""
+    return _ceildiv(lhs, rhs)
 
 
 cdiv = ceildiv

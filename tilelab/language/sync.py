@@ -207,10 +207,10 @@ def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> Stmt:
     return perform(MBARRIER_EXPECT_TX, place, cast(as_expr(tx), INT32), what=what)
 
 
-def ptx_init_barrier_thread_count(barrier: Any, thread_count: Any) -> Stmt:
+def ptx_init_barrier_thread_count(barrier_id: Any, thread_count: Any) -> Stmt:
     """Initialise one barrier again, by the calling thread alone."""
     what = "T.ptx_init_barrier_thread_count"
-    place = barrier_place(barrier, what)
+    place = barrier_place(barrier_id, what)
     return perform(MBARRIER_INIT, place, cast(as_expr(thread_count), INT32), what=what)
 
 
@@ -219,9 +219,22 @@ def ptx_fence_barrier_init() -> Stmt:
     return perform(MBARRIER_INIT_FENCE, what="T.ptx_fence_barrier_init")
 
 
-barrier_arrive = ptx_arrive_barrier = mbarrier_arrive
+def ptx_arrive_barrier(barrier_id: Any) -> Stmt:
+    """T.mbarrier_arrive."""
+    return mbarrier_arrive(barrier_id)
+
+
+def ptx_arrive_barrier_expect_tx(barrier_id: Any, byte_count: Any) -> Stmt:
+    """T.mbarrier_arrive_expect_tx."""
+    return mbarrier_arrive_expect_tx(barrier_id, byte_count)
+
+
+def barrier_arrive(mbarrier: Any) -> Stmt:
+    """T.mbarrier_arrive."""
+    return mbarrier_arrive(mbarrier)
+
+
 barrier_wait = mbarrier_wait_parity
-ptx_arrive_barrier_expect_tx = mbarrier_arrive_expect_tx
 
 NAMES: dict[str, Any] = {
     f: globals()[f]

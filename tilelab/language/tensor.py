@@ -28,10 +28,13 @@ class TensorProxy:
     declares_tensor = True
 
     def __call__(
-        self, shape: Any = None, dtype: Any = DEFAULT_DTYPE, data: Any = None, **unused: Any
-    ) -> Any:
-        """A row-major tensor type; with `data=A.data`, A's elements under another shape."""
-        _no_extras("T.Tensor", unused, ("scope",))
+        self, shape: Any = None, dtype: Any = DEFAULT_DTYPE, data: Any = None,
+        scope: str | None = None, **unused: Any,
+    ) -> Any:  # fmt: skip
+        """A row-major tensor type; with `data=A.data`, A's elements under another shape. `scope`
+        can only be "global". TileTypeError (TL1426) for other arguments of the peer's buffers."""
+        _no_extras("T.Tensor", unused)
+        _only_global("T.Tensor", scope)
         if shape is None:
             raise _no_shape("T.Tensor")
         if data is not None:
@@ -51,10 +54,12 @@ class StridedTensorProxy:
     declares_tensor = True
 
     def __call__(
-        self, shape: Any, strides: Any, dtype: Any = DEFAULT_DTYPE, **unused: Any
-    ) -> TensorType:
+        self, shape: Any, strides: Any, dtype: Any = DEFAULT_DTYPE, scope: str | None = None,
+        **unused: Any,
+    ) -> TensorType:  # fmt: skip
         """A tensor type with explicit strides. TileTypeError (TL1426) when ranks differ."""
-        _no_extras("T.StridedTensor", unused, ("data", "scope"))
+        _no_extras("T.StridedTensor", unused)
+        _only_global("T.StridedTensor", scope)
         dims, steps = as_dims(shape, "a tensor"), as_dims(strides, "a stride")
         if len(dims) != len(steps):
             raise TileTypeError(
@@ -68,9 +73,21 @@ class StridedTensorProxy:
         return self(*key)
 
 
-def _no_extras(what: str, given: dict[str, Any], allowed: tuple[str, ...]) -> None:
+def _only_global(what: str, scope: str | None) -> None:
+    _no_extras(what, {} if scope in (None, "global") else {"scope": scope})
+
+
+# What the peer's buffers have beside shape and type, and what leaves them as they are.
+_PLAIN = {
+    "data": (None,), "strides": (None, [], ()), "elem_offset": (None, 0), "align": (None, 0, -1),
+    "offset_factor": (None, 0), "buffer_type": ("", "default"), "axis_separators": (None, [], ()),
+    "scope": (None, "global"),
+}  # fmt: skip
+
+
+def _no_extras(what: str, given: dict[str, Any]) -> None:
     for name, value in given.items():
-        if name not in allowed or value is not None:
+        if name not in _PLAIN or not any(value is p or value == p for p in _PLAIN[name]):
             raise TileTypeError(
                 f"{what} does not take {name}={value!r}", code="TL1426",
                 hint="parameters are global tensors given by shape and dtype",
@@ -95,26 +112,45 @@ class BufferNote:
     dtype: Any
 
 
-def SharedBuffer(shape: Any, dtype: Any = DEFAULT_DTYPE) -> BufferNote:
+def SharedBuffer(
+    shape: Any, dtype: Any = DEFAULT_DTYPE, data: Any = None, strides: Any = None, **more: Any
+) -> BufferNote:
     """A note on a macro's parameter: a buffer in shared memory."""
-    return BufferNote("shared", shape, dtype)
+    return _note("shared", shape, dtype, {"data": data, "strides": strides, **more})
 
 
-def FragmentBuffer(shape: Any, dtype: Any = DEFAULT_DTYPE) -> BufferNote:
+def FragmentBuffer(
+    shape: Any, dtype: Any = DEFAULT_DTYPE, data: Any = None, strides: Any = None, **more: Any
+) -> BufferNote:
     """A note on a macro's parameter: a tile in registers."""
-    return BufferNote("fragment", shape, dtype)
+    return _note("fragment", shape, dtype, {"data": data, "strides": strides, **more})
 
 
-def LocalBuffer(shape: Any, dtype: Any = DEFAULT_DTYPE) -> BufferNote:
+def LocalBuffer(
+    shape: Any, dtype: Any = DEFAULT_DTYPE, data: Any = None, strides: Any = None, **more: Any
+) -> BufferNote:
     """A note on a macro's parameter: an array of each thread."""
-    return BufferNote("local", shape, dtype)
+    return _note("local", shape, dtype, {"data": data, "strides": strides, **more})
+
+
+def _note(scope: str, shape: Any, dtype: Any, more: dict[str, Any]) -> BufferNote:
+    unknown = sorted(set(more) - set(_PLAIN))
+    if unknown:
+        raise TileTypeError(
+            f"a note on a buffer does not take {unknown[0]!r}", code="TL1426",
+            hint="give a shape and a dtype",
+        )  # fmt: skip
+    return BufferNote(scope, shape, dtype)
 
 
 class PointerProxy:
     """`A: T.ptr`: a tensor parameter whose shape the body gives with T.make_tensor."""
 
-    def __call__(self, dtype: Any = None, storage_scope: str = "global") -> PointerType:
-        """The type of such a parameter; `dtype` is T.make_tensor's business."""
+    def __call__(
+        self, dtype: Any = None, storage_scope: str = "global", *, is_size_var: bool = False
+    ) -> PointerType:
+        """The type of such a parameter; `dtype` is T.make_tensor's business, and `is_size_var`
+        a promise that nothing here relies on."""
         if storage_scope != "global":
             raise TileTypeError(
                 f"T.ptr does not point into {storage_scope!r} memory", code="TL1426",

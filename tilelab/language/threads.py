@@ -230,9 +230,12 @@ def alloc_global(shape: Any, dtype: Any, scope: str = "global") -> Buffer:
     return buffer
 
 
-def alloc_buffer(shape: Any, dtype: Any = "float32", scope: str = "global") -> Buffer:
+def alloc_buffer(
+    shape: Any, dtype: Any = "float32", scope: str = "global", annotations: Any = None
+) -> Buffer:
     """A buffer in the memory space `scope`: a workspace in global memory (the default), or what
     T.alloc_shared, T.alloc_fragment and T.alloc_local make."""
+    del annotations  # hints of the peer change no result
     return alloc_global(shape, dtype) if scope == "global" else alloc_local(shape, dtype, scope)
 
 

@@ -76,7 +76,7 @@ def _may_move(
     """Whether a copy can be issued before the statements that precede it, by another role."""
     tile, tensor = copy.dst.buffer, copy.src.buffer
     lower = planning_context(kernel, ctx, kernel.num_threads)
-    if why_not_tma(copy.src, copy.dst, lower):
+    if copy.best != "tma" or why_not_tma(copy.src, copy.dst, lower):
         return False
     if not is_whole(copy.dst) or unavailable(copy.src.starts, rest):
         return False

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilelab.errors import TileError, TileInternalError
+from tilelab.errors import TileError, TileInternalError, TileValueError
 from tilelab.ir import (
     Alloc,
     Break,
@@ -147,6 +147,7 @@ def _lowered(
         body=replace(body, body=(*start, *body.body)),
         sources=_attr(kernel, "source", ()),
         may_alias=_attr(kernel, "may_alias", ()),
+        min_blocks=_min_blocks(kernel, ctx),
         loc=kernel.loc,
     )
     return Lowered(done, tuple(state.aligned.values()))
@@ -170,6 +171,18 @@ def _user_threads(kernel: Kernel) -> tuple[int, ...]:
 
 def _attr(kernel: Kernel, name: str, default: Any) -> Any:
     return next((v for k, v in kernel.attrs if k == name), default)
+
+
+def _min_blocks(kernel: Kernel, ctx: PassContext) -> int:
+    """Blocks that a multiprocessor should hold, which its threads must allow."""
+    blocks, most = int(_attr(kernel, "min_blocks", 1)), ctx.target.limits.threads_per_sm
+    if blocks * kernel.num_threads > max(most, kernel.num_threads):
+        raise TileValueError(
+            f"{blocks} blocks of {kernel.num_threads} threads are asked of a multiprocessor, which "
+            f"holds {most} threads", code="TL1437", loc=kernel.loc,
+            hint=f"ask for at most {most // kernel.num_threads}",
+        )  # fmt: skip
+    return blocks
 
 
 def _linear_thread(kernel: Kernel, threads: int) -> tuple[list[Let], Expr]:

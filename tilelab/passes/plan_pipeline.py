@@ -95,6 +95,8 @@ class Candidate:
 
     def _why_not(self, op: Copy) -> str:
         tile = op.dst.buffer
+        if op.best == "sync":
+            return "the program asks for it where it stands"
         position = self._position(op)
         views = (n.buffer for n in walk(self.kernel) if isinstance(n, Alloc))
         if any(v.storage is tile.storage and v is not tile for v in views):
@@ -151,6 +153,8 @@ class Candidate:
         return [f"{op.label()}: {why}" for op, why in found if why]
 
     def _why_not_tma(self, op: Copy) -> str:
+        if op.best != "tma":
+            return "the program asks for another instruction"
         why = why_not_tma(op.src, op.dst, self.lower)
         return why or slot_refusal(op.dst.buffer, self.stages)
 

@@ -8,7 +8,7 @@ from tilelab.tile.ops.atomic import FUNCTIONS as _ATOMICS
 from tilelab.tile.ops.atomic import AtomicTile
 from tilelab.tile.ops.copy import Copy, copy
 from tilelab.tile.ops.fill import Fill, clear, fill
-from tilelab.tile.ops.gemm import Gemm, GemmWarpPolicy, gemm, wait_wgmma, wgmma_gemm
+from tilelab.tile.ops.gemm import Gemm, GemmWarpPolicy, gemm, wait_wgmma, warpgroup_wait, wgmma_gemm
 from tilelab.tile.ops.im2col import im2col
 from tilelab.tile.ops.reduce import REDUCTIONS, Reduce
 from tilelab.tile.ops.scan import Scan, cummax, cumsum
@@ -28,7 +28,7 @@ LANGUAGE: dict[str, Callable[..., Any] | type] = {
     "tma_copy": tma_copy,
     "transpose": transpose,
     "wait_wgmma": wait_wgmma,
-    "warpgroup_wait": wait_wgmma,
+    "warpgroup_wait": warpgroup_wait,
     "wgmma_gemm": wgmma_gemm,
     "wgmma_mma": wgmma_gemm,
     **{f.__name__: f for f in (*_ATOMICS, *REDUCTIONS)},

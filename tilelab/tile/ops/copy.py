@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from tilelab.errors import TileValueError
 from tilelab.ir import Expr, Region, Scope, Stmt, Var, as_expr, const_int
 from tilelab.ir.builder import current
 from tilelab.layout import Fragment
+from tilelab.logs import without_effect
 from tilelab.target import Feature
 from tilelab.thread.nodes import Ref
 from tilelab.tile.context import VECTOR_BYTES, LowerContext
@@ -20,33 +22,61 @@ from tilelab.tile.ops.copy_staged import staged_plan, staged_store
 from tilelab.tile.ops.copy_wide import quad_store, quad_store_plan
 
 
-def copy(src: Any, dst: Any, **annotations: Any) -> Copy:
+def copy(
+    src: Any, dst: Any, *, coalesced_width: int | None = None, disable_tma: bool = False,
+    eviction_policy: str | None = None, prefer_instruction: str | None = None,
+    annotations: Any = None, loop_layout: Any = None,
+) -> Copy:  # fmt: skip
     """Copy a tile: `T.copy(A[by * 128, ko * 64], A_shared)`.
 
     `src`, `dst`: a buffer, a slice, or a base point (which takes the other side's shape, on the
     last axes), of any two scopes and element types. Elements read outside a tensor are 0, writes
     outside are dropped. Inside T.Pipelined a copy from global to shared memory runs ahead
-    (TMA or cp.async). Performance hints of the peer (`coalesced_width`, `disable_tma`,
-    `eviction_policy`) are accepted. Raises TileTypeError (TL1501, TL1502) for operands that are
-    no tiles and TileValueError (TL1503) for shapes that differ.
+    (TMA or cp.async). `prefer_instruction` is the best that may do it: "tma" (the default),
+    "cp_async" (as with `disable_tma`), or "sync", which waits for it where it stands.
+    `coalesced_width`, `eviction_policy` and `loop_layout` change nothing, which is said once.
+    Raises TileTypeError (TL1501, TL1502) for operands that are no tiles and TileValueError for
+    shapes that differ (TL1503) and other words than these (TL1506).
     """
+    without_effect("T.copy", {
+        "coalesced_width": coalesced_width, "loop_layout": loop_layout,
+        "eviction_policy": _one_of("eviction_policy", eviction_policy, EVICTION_POLICIES),
+    }, "the compiler chooses who moves what, and the chip what its caches keep")  # fmt: skip
+    best = _one_of("prefer_instruction", prefer_instruction, INSTRUCTIONS) or "tma"
+    if disable_tma and best == "tma":
+        best = "cp_async"
     source, target = pair_regions(src, dst)
-    op = Copy(source, target, hints=tuple(sorted(annotations.items())), loc=here())
+    op = Copy(source, target, best=best, loc=here())
     op.check()
     current().emit(op)
     return op
 
 
+def _one_of(argument: str, value: str | None, allowed: tuple[str, ...]) -> str | None:
+    """`value`, or the error that it is none of the words allowed."""
+    if value is not None and value not in allowed:
+        raise TileValueError(
+            f"T.copy({argument}={value!r}) is not known", code="TL1506", loc=here(),
+            hint="use " + " or ".join(repr(word) for word in allowed),
+        )  # fmt: skip
+    return value
+
+
+INSTRUCTIONS = ("tma", "cp_async", "sync")
+EVICTION_POLICIES = ("evict_normal", "evict_first", "evict_last")
+
+
 @dataclass(frozen=True, eq=False)
 class Copy(TileOp):
-    """`dst = src`. Layout inference sets `spread` (which thread moves what); the pipeline
-    realisers set `is_async` (cp.async) or `barrier` (TMA)."""
+    """`dst = src`. `best` is the best of INSTRUCTIONS that the program allows. Layout inference
+    sets `spread` (which thread moves what); the pipeline realisers set `is_async` (cp.async) or
+    `barrier` (TMA)."""
 
     op_name: ClassVar[str] = "copy"
 
     src: Region = reads()
     dst: Region = writes()
-    hints: tuple[tuple[str, Any], ...] = ()
+    best: str = "tma"
     spread: Fragment | None = None
     is_async: bool = False
     barrier: Ref | None = None
@@ -120,7 +150,9 @@ def _cp_async(op: Copy, ctx: LowerContext) -> Iterable[Stmt]:
 
 
 @lowering(
-    Copy, needs={Feature.TMA}, when=lambda op, ctx: staged_plan(op.src, op.dst, ctx) is not None
+    Copy,
+    needs={Feature.TMA},
+    when=lambda op, ctx: op.best == "tma" and staged_plan(op.src, op.dst, ctx) is not None,
 )
 def _staged_accumulator_store(op: Copy, ctx: LowerContext) -> Iterable[Stmt]:
     """Accumulator to global: stmatrix into staging tiles, stored by TMA while work goes on."""

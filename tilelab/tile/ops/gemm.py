@@ -11,7 +11,7 @@ from tilelab.ir import Expr, Region, Scope, Seq, Stmt, as_bool, const_int
 from tilelab.ir.builder import current
 from tilelab.layout import best_swizzle, row_major, swizzled
 from tilelab.target import Feature
-from tilelab.thread.intrinsics.wgmma import warpgroup_wait
+from tilelab.thread.intrinsics.wgmma import warpgroup_wait as wait_record
 from tilelab.thread.nodes import Invoke
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import guarded
@@ -264,6 +264,11 @@ def _simt(op: Gemm, ctx: LowerContext) -> Iterable[Stmt]:
     return [*(zero if always else [guarded(as_bool(op.clear_accum), zero, op.loc)]), *out]
 
 
+def warpgroup_wait(num_mma: int) -> WaitWgmma:
+    """T.wait_wgmma."""
+    return wait_wgmma(num_mma)
+
+
 def wait_wgmma(id: int) -> WaitWgmma:
     """Wait until at most `id` of the newest T.wgmma_gemm (or T.gemm with wg_wait=-1) still run."""
     count = const_int(id)
@@ -295,7 +300,7 @@ def _wait(op: WaitWgmma, ctx: LowerContext) -> Iterable[Stmt]:
     fences = () if op.pending else tuple(ctx.shared.unwaited)
     if op.done:
         fences = tuple(fence_accumulator(ctx, region, op.loc) for region in op.done)
-    wait = Invoke(warpgroup_wait(op.pending), (), op.why, loc=op.loc)
+    wait = Invoke(wait_record(op.pending), (), op.why, loc=op.loc)
     yield Seq((wait, *fences), loc=op.loc)
 
 

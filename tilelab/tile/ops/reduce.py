@@ -66,44 +66,67 @@ def _check_kind(kind: str, nan_propagate: bool) -> None:
         )
 
 
-def reduce_sum(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
+def reduce_sum(
+    buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1,
+    annotations: Any = None,
+) -> Reduce:  # fmt: skip
     """`out = sum(buffer, dim)`; `clear=False` adds to `out`. See `reduce`."""
-    return reduce(buffer, out, "sum", dim, clear, **hints)
+    return reduce(buffer, out, "sum", dim, clear, batch, annotations=annotations)
 
 
-def reduce_max(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
+def reduce_max(
+    buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1,
+    nan_propagate: bool = False, annotations: Any = None,
+) -> Reduce:  # fmt: skip
     """`out = max(buffer, dim)`; `clear=False` keeps a larger value of `out`. See `reduce`."""
-    return reduce(buffer, out, "max", dim, clear, **hints)
+    return reduce(buffer, out, "max", dim, clear, batch, nan_propagate, annotations)
 
 
-def reduce_min(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
+def reduce_min(
+    buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1,
+    nan_propagate: bool = False, annotations: Any = None,
+) -> Reduce:  # fmt: skip
     """`out = min(buffer, dim)`; `clear=False` keeps a smaller value of `out`. See `reduce`."""
-    return reduce(buffer, out, "min", dim, clear, **hints)
+    return reduce(buffer, out, "min", dim, clear, batch, nan_propagate, annotations)
 
 
-def reduce_abssum(buffer: Any, out: Any, dim: int = -1, **hints: Any) -> Reduce:
+def reduce_abssum(
+    buffer: Any, out: Any, dim: int = -1, batch: int = 1, annotations: Any = None
+) -> Reduce:
     """`out = sum(|buffer|, dim)`. See `reduce`."""
-    return reduce(buffer, out, "abssum", dim, True, **hints)
+    return reduce(buffer, out, "abssum", dim, True, batch, annotations=annotations)
 
 
-def reduce_absmax(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
+def reduce_absmax(
+    buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1,
+    nan_propagate: bool = False, annotations: Any = None,
+) -> Reduce:  # fmt: skip
     """`out = max(|buffer|, dim)`; `clear=False` keeps a larger value of `out`. See `reduce`."""
-    return reduce(buffer, out, "absmax", dim, clear, **hints)
+    return reduce(buffer, out, "absmax", dim, clear, batch, nan_propagate, annotations)
 
 
-def reduce_bitand(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
+def reduce_bitand(
+    buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1,
+    annotations: Any = None,
+) -> Reduce:  # fmt: skip
     """Bitwise and along `dim`. See `reduce`."""
-    return reduce(buffer, out, "bitand", dim, clear, **hints)
+    return reduce(buffer, out, "bitand", dim, clear, batch, annotations=annotations)
 
 
-def reduce_bitor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
+def reduce_bitor(
+    buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1,
+    annotations: Any = None,
+) -> Reduce:  # fmt: skip
     """Bitwise or along `dim`. See `reduce`."""
-    return reduce(buffer, out, "bitor", dim, clear, **hints)
+    return reduce(buffer, out, "bitor", dim, clear, batch, annotations=annotations)
 
 
-def reduce_bitxor(buffer: Any, out: Any, dim: int = -1, clear: bool = True, **hints: Any) -> Reduce:
+def reduce_bitxor(
+    buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1,
+    annotations: Any = None,
+) -> Reduce:  # fmt: skip
     """Bitwise exclusive or along `dim`. See `reduce`."""
-    return reduce(buffer, out, "bitxor", dim, clear, **hints)
+    return reduce(buffer, out, "bitxor", dim, clear, batch, annotations=annotations)
 
 
 REDUCTIONS = (
