@@ -1,4 +1,4 @@
-"""What a program asks of the compiler beside its result: instructions of a copy, resident blocks."""
+"""What a program asks of the compiler beside its result: how a copy is made, resident blocks."""
 
 from __future__ import annotations
 

@@ -103,8 +103,9 @@ Buffer = Tensor
 __all__ = [
     "Buffer", "Cast", "FragmentBuffer", "Kernel", "LocalBuffer", "Parallel", "Persistent",
     "Pipelined", "Ref", "Select", "Serial", "SharedBuffer", "StridedTensor", "Tensor",
-    "Unroll", "Vectorized", "align_up", "annotate_min_blocks_per_sm",
-    "alloc_fragment", "alloc_local", "alloc_shared", "alloc_var", "bitwise_and", "bitwise_not",
+    "Unroll", "Vectorized", "align_up",
+    "alloc_fragment", "alloc_local", "alloc_shared", "alloc_var", "annotate_min_blocks_per_sm",
+    "bitwise_and", "bitwise_not",
     "bitwise_or", "bitwise_xor", "cast", "cdiv", "ceildiv", "clamp", "clz", "const", "dtype",
     "dynamic", "empty", "exp10", "floordiv", "floormod",
     "get_block_binding", "get_block_bindings", "get_block_extent", "get_block_extents",

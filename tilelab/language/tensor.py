@@ -78,7 +78,7 @@ def _only_global(what: str, scope: str | None) -> None:
 
 
 # What the peer's buffers have beside shape and type, and what leaves them as they are.
-_PLAIN = {
+_PLAIN: dict[str, tuple[Any, ...]] = {
     "data": (None,), "strides": (None, [], ()), "elem_offset": (None, 0), "align": (None, 0, -1),
     "offset_factor": (None, 0), "buffer_type": ("", "default"), "axis_separators": (None, [], ()),
     "scope": (None, "global"),

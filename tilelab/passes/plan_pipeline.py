@@ -88,15 +88,13 @@ class Candidate:
         """Whether this copy may be issued iterations before its tile is used."""
         if op.src.buffer.scope is not Scope.GLOBAL or op.dst.buffer.scope is not Scope.SHARED:
             return False
-        why = self._why_not(op)
+        why = "the program asks for it where it stands" if op.best == "sync" else self._why_not(op)
         if why:
             self.refusals.append(f"{op.label()} cannot run ahead: {why}")
         return not why
 
     def _why_not(self, op: Copy) -> str:
         tile = op.dst.buffer
-        if op.best == "sync":
-            return "the program asks for it where it stands"
         position = self._position(op)
         views = (n.buffer for n in walk(self.kernel) if isinstance(n, Alloc))
         if any(v.storage is tile.storage and v is not tile for v in views):
