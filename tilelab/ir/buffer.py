@@ -180,11 +180,22 @@ def region_of(buffer: Buffer, parts: tuple[Any, ...]) -> Region:
         known = const_int(extent)
         extents.append(extent if known is None else known)
         tile_axes.append(axis)
-        _check_bounds(buffer, axis, start, stop, size)
+        # A copy clips what lies past the end of a tensor; who cannot asks `check_inside`.
+        clips = buffer.scope is Scope.GLOBAL and _starts_inside(start, size)
+        if not clips:
+            check_bounds(buffer, axis, start, stop, size)
     return Region(buffer, tuple(starts), tuple(extents), tuple(tile_axes))
 
 
-def _check_bounds(buffer: Buffer, axis: int, start: Expr, stop: Expr, size: Expr | int) -> None:
+def _starts_inside(start: Expr, size: Expr | int) -> bool:
+    low, limit = const_int(start), const_int(size)
+    return low is not None and limit is not None and 0 <= low < limit
+
+
+def check_bounds(
+    buffer: Buffer, axis: int, start: Expr, stop: Expr | int, size: Expr | int
+) -> None:
+    """Raise TileIndexError (TL1107) when a slice with constant bounds leaves its axis."""
     low, high, limit = const_int(start), const_int(stop), const_int(size)
     bad_low = low is not None and low < 0
     bad_high = high is not None and limit is not None and high > limit
@@ -209,6 +220,13 @@ class Region(Node):
     extents: tuple[Expr | int, ...]
     tile_axes: tuple[int, ...]
     note: str = field(default="", compare=False)  # how it was read, where that may surprise
+
+    def check_inside(self) -> None:
+        """Raise TileIndexError (TL1107) where constant bounds run past the end of an axis."""
+        sides = zip(self.starts, self.extents, self.buffer.shape, strict=True)
+        for axis, (start, extent, size) in enumerate(sides):
+            if axis in self.tile_axes:
+                check_bounds(self.buffer, axis, start, start + extent, size)
 
     @property
     def tile_shape(self) -> tuple[Expr | int, ...]:

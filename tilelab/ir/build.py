@@ -22,6 +22,8 @@ from tilelab.ir.expr import (
 from tilelab.ir.operators import Operators
 from tilelab.ir.simplify import fold_binary, fold_minmax
 
+_OF_BITS = frozenset({"&", "|", "^", "<<", ">>"})
+
 
 def is_scalar(value: object) -> bool:
     """Whether `as_expr` takes `value` for a number: operators answer NotImplemented otherwise."""
@@ -105,6 +107,12 @@ def binary(op: str, a: Any, b: Any) -> Expr:
             hint="use // for the floor, or convert first: a.astype('float32') / b",
         )
     dtype = promote(a.dtype, b.dtype)
+    if op in _OF_BITS and (a.dtype.is_float or b.dtype.is_float):
+        raise TileTypeError(
+            f"`{op}` between {a.dtype} and {b.dtype}: floats have no bit operations",
+            code="TL1112",
+            hint='convert first (T.cast(x, "int32")), or take the bits: T.reinterpret(x, "int32")',
+        )
     if dtype.is_bool and op in ("+", "-", "*", "//", "%", "<<", ">>"):
         dtype = INT32
     if op not in ("<<", ">>"):
@@ -202,7 +210,11 @@ def ceildiv(a: Any, b: Any) -> Any:
     ca, cb = const_int(a), const_int(b)
     if ca is not None and cb is not None:
         return -(-ca // cb)
-    return (as_expr(a) + as_expr(b) - 1) // b
+    ea, eb = as_expr(a), as_expr(b)
+    low = eb.bounds[0]
+    if low is not None and low > 0:
+        return (ea + eb - 1) // eb
+    return select(eb > 0, (ea + eb - 1) // eb, (ea + eb + 1) // eb)
 
 
 Operators._binary = staticmethod(binary)  # pyright: ignore[reportPrivateUsage]

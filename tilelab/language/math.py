@@ -199,8 +199,11 @@ def min_value(dtype: Any) -> Expr:
 
 
 def clamp(dst: Any, min_val: Any, max_val: Any) -> Any:
-    """`dst` kept between `min_val` and `max_val`."""
-    return _apply("min", _apply("max", dst, min_val), max_val)
+    """`dst` kept between `min_val` and `max_val`; what is not a number stays so."""
+    kept = _apply("min", _apply("max", dst, min_val), max_val)
+    if not _symbolic(dst) or not as_expr(dst).dtype.is_float:
+        return kept
+    return select(binary("!=", dst, dst), dst, kept)
 
 
 def ceildiv(lhs: Any, rhs: Any) -> Any:

@@ -34,6 +34,7 @@ from tilelab.ir import (
 )
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.block_order import block_order
+from tilelab.passes.flat_locals import flat_locals
 from tilelab.passes.infer_layouts import worker_threads
 from tilelab.passes.lower_loops import scalar_rewriter
 from tilelab.passes.lower_wide import lower_parallel
@@ -115,7 +116,7 @@ def _lowered(
     state = shared_state(kernel, ctx, taken)
     state.staging = staging
     lower = Lowering(LowerContext(state, tid, threads), kernel)
-    body = lower.with_exit(lower.seq(kernel.body))
+    body, registers = flat_locals(lower.with_exit(lower.seq(kernel.body)), state.locals)
     prologue, block_vars = block_order(kernel, state.names)
     used = {id(n) for n in _outside_maps(body)}
     views = tuple(b for b in lower.views if id(b) in used)
@@ -136,7 +137,7 @@ def _lowered(
         block_vars=block_vars,
         launched=kernel.launched,
         thread_vars=kernel.thread_vars,
-        locals=tuple(state.locals),
+        locals=registers,
         shared=(
             *lower.slots,
             *(_slot(b, of_one_op=True) for b in state.scratch),

@@ -240,12 +240,17 @@ def _vector_move(
     return [walk.over(LoopKind.LANES, [guarded(store_ok, body, loc)], loc)]
 
 
+def along(place: Ref, offset: Expr) -> tuple[Expr, ...]:
+    """The indices of the element `offset` further on the last axis."""
+    return (*place.indices[:-1], place.indices[-1] + offset)
+
+
 def _fetch(
     ctx: LowerContext, walk: Walk, source: Ref, through: Ref, ok: Expr | None, loc: Loc | None
 ) -> list[Stmt]:
     """Load one chunk into registers, converted; zeros where the chunk is outside the tensor."""
     e = ctx.fresh("e", walk.width)
-    slot = (through.indices[0] + e,)
+    slot = along(through, e)
     outside = ctx.outside(source.buffer, through.buffer.dtype)
     fill: list[Stmt] = [Store(through.buffer, slot, outside, loc=loc)]
     filled = loop(e, walk.width, LoopKind.LANES, fill, loc)
@@ -258,7 +263,7 @@ def _fetch(
         raw = ctx.temp("raw", walk.width * walk.chunks, source.buffer.dtype)
         origin = Ref(raw, (walk.chunk * walk.width,))
         load.append(VectorCopy(origin, source, walk.width, loc=loc))
-    value = cast(Load(origin.buffer, (origin.indices[0] + e,)), through.buffer.dtype)
+    value = cast(Load(origin.buffer, along(origin, e)), through.buffer.dtype)
     convert = Store(through.buffer, slot, value, loc=loc)
     load.append(loop(e, walk.width, LoopKind.LANES, [convert], loc))
     return [guarded(ok, load, loc, [filled] if ok is not None else None)]

@@ -40,16 +40,23 @@ def settled(value: Expr) -> Expr:
     return kept
 
 
-def as_region(value: Any, what: str, tile_shape: tuple[Extent, ...] | None = None) -> Region:
-    """`value` as a region. A base point `A[i, j]` covers `tile_shape` on the last axes.
+def as_region(
+    value: Any, what: str, tile_shape: tuple[Extent, ...] | None = None, clips: bool = False
+) -> Region:
+    """`value` as a region. A base point `A[i, j]` covers `tile_shape` on the last axes. `clips`:
+    the operation knows what to do past the end of a tensor.
 
     Raises TileTypeError (TL1501) naming the argument when it is no buffer, slice or element, or
-    when a base point stands where no tile gives it a shape.
+    when a base point stands where no tile gives it a shape; TileIndexError (TL1107) for a slice
+    past the end where nothing clips it.
     """
     if isinstance(value, Load):
         return _base_point(value, what, tile_shape)
     if isinstance(value, Region | Buffer):
-        return value if isinstance(value, Region) else whole(value)
+        region = value if isinstance(value, Region) else whole(value)
+        if not clips:
+            region.check_inside()
+        return region
     raise TileTypeError(
         f"{what} is {value!r}, a {type(value).__name__}",
         code="TL1501",
@@ -86,15 +93,16 @@ def _base_point(load: Load, what: str, tile_shape: tuple[Extent, ...] | None) ->
 
 
 def pair_regions(src: Any, dst: Any) -> tuple[Region, Region]:
-    """Regions of a copy: a base point takes the other side's tile shape."""
+    """Regions of a copy: a base point takes the other side's tile shape. A slice of a tensor may
+    run past its end: elements there read as 0 and are not written."""
     if isinstance(src, Load) and isinstance(dst, Load):
         one = (1,)
         return as_region(src, "src", one), as_region(dst, "dst", one)
     if isinstance(src, Load):
-        target = as_region(dst, "dst")
+        target = as_region(dst, "dst", clips=True)
         return as_region(src, "src", target.tile_shape), target
-    source = as_region(src, "src")
-    return source, as_region(dst, "dst", source.tile_shape)
+    source = as_region(src, "src", clips=True)
+    return source, as_region(dst, "dst", source.tile_shape, clips=True)
 
 
 def same_extents(a: tuple[Extent, ...], b: tuple[Extent, ...]) -> bool:

@@ -121,7 +121,8 @@ def _tile_index(region: Region, vars: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def spread_of(op: Copy, ctx: LowerContext) -> Fragment:
-    """Which thread moves which element: the fragment's own layout, else runs of 16 bytes."""
+    """Which thread moves which element: the fragment's own layout, else runs of 16 bytes. Every
+    thread moves the whole tile to or from an array of its own."""
     if op.spread is not None:
         return op.spread
     extents = tile_extents(op.dst) or (1,)
@@ -129,7 +130,8 @@ def spread_of(op: Copy, ctx: LowerContext) -> Fragment:
     width = min(
         ctx.vector_width(op.src, extents[-1], limit), ctx.vector_width(op.dst, extents[-1], limit)
     )
-    return Fragment.blocked(extents, ctx.num_threads, width)
+    own = Scope.LOCAL in (op.src.buffer.scope, op.dst.buffer.scope)
+    return Fragment.blocked(extents, 1 if own else ctx.num_threads, width)
 
 
 @lowering(Copy, needs={Feature.TMA, Feature.MBARRIER}, when=lambda op, ctx: op.barrier is not None)
