@@ -11,6 +11,7 @@ from tilelab.ir import (
     Buffer,
     Cast,
     Const,
+    Region,
     ScalarBuffer,
     Scope,
     Select,
@@ -151,4 +152,8 @@ def test_indexing_counts_axes_and_wraps_constants() -> None:
     with pytest.raises(IndexError, match="2 axes, 1 indices"):
         a[M]
     with pytest.raises(IndexError, match="exceeds axis 1"):
-        a[0, 8:20]
+        Buffer("s", (8, 16), FLOAT16, Scope.SHARED)[0, 8:20]
+    past_the_end = a[0, 8:20]  # of a tensor: a copy clips it, others ask
+    assert isinstance(past_the_end, Region)
+    with pytest.raises(IndexError, match="exceeds axis 1"):
+        past_the_end.check_inside()
