@@ -15,11 +15,12 @@ from tilelab.bench.reference import load
 pytestmark = pytest.mark.gpu
 
 DESCRIPTION = {
-    "program": "rmsnorm", "entry": "norm", "grid": ["M"], "block": [32], "defines": {"WIDTH": "N"},
+    "program": "rmsnorm", "entry": "by_rows", "grid": ["M"], "block": [32],
+    "defines": {"WIDTH": "N"},
     "arguments": [{"tensor": "X"}, {"tensor": "Y"}, {"float32": "1 / N"}, {"zeros": 4}],
 }  # fmt: skip
 SOURCE = """#include <cuda_fp16.h>
-extern "C" __global__ void norm(const half* x, half* y, float share, int* zero) {
+extern "C" __global__ void by_rows(const half* x, half* y, float share, int* zero) {
   x += blockIdx.x * WIDTH, y += blockIdx.x * WIDTH;
   float sum = *zero;
   for (int i = threadIdx.x; i < WIDTH; i += 32) sum += __half2float(x[i]) * __half2float(x[i]);

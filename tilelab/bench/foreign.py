@@ -30,7 +30,9 @@ _SCALARS = {"int32": np.int32, "int64": np.int64, "float32": np.float32}
 def machine_code(reference: Reference, names: Mapping[str, Any], arch: str) -> nvrtc.Cubin:
     """The reference's source for a row, built for `arch`. Raises TileError with NVRTC's words."""
     macros = {k: reference.number(k, v, names) for k, v in reference.defines.items()}
-    options = [f"-D{k}={int(v) if type(v) is bool else v}" for k, v in macros.items()]
+    # A kernel written for nvcc may hold lambdas, which NVRTC takes for host functions otherwise.
+    options = ["--device-as-default-execution-space"]
+    options += [f"-D{k}={int(v) if type(v) is bool else v}" for k, v in macros.items()]
     text = reference.source.read_text("utf-8")
     return nvrtc.compile_cubin(text, arch, options=options, name=reference.source.name)
 
