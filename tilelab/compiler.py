@@ -8,12 +8,14 @@ from typing import Any
 
 from tilelab.codegen import CudaSource, emit
 from tilelab.engine.callback import rewritten
+from tilelab.errors import SharedMemoryOverflow
 from tilelab.ir import Function
 from tilelab.ir.verify import verify
 from tilelab.passes.base import CompileTrace, PassContext, run_passes
 from tilelab.passes.pipeline import PASSES
 from tilelab.target import Target
 from tilelab.thread.nodes import Program
+from tilelab.tile.structure import TAKING_ROOM
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,24 @@ def lower(
     """Compile a traced function for `target`.
 
     `aligned` assumes that rows and bases of tensors are 16-byte aligned (dynamic sizes included);
-    with False every access is correct for any size and slower. Raises TileErrors that name the
-    line of the program.
+    with False every access is correct for any size and slower. A program that needs more shared
+    memory than there is because of structure that only speeds it up is compiled without it. Raises
+    TileErrors that name the line of the program.
     """
     options = {str(getattr(k, "value", k)): v for k, v in (pass_configs or {}).items()}
-    trace = CompileTrace(target)
-    ctx = PassContext(target, options, trace, aligned)
+    try:
+        return _lower(function, PassContext(target, options, CompileTrace(target), aligned))
+    except SharedMemoryOverflow as error:
+        # Passes judge the room before scratch of lowerings is known: here their wishes yield.
+        wishes = {s.key: False for s in TAKING_ROOM if s.key not in options}
+        ctx = PassContext(target, {**options, **wishes}, CompileTrace(target), aligned)
+        ctx.note(f"compiled again without {', '.join(wishes)}, for room: {error.message}")
+        try:
+            return _lower(function, ctx)
+        except SharedMemoryOverflow:
+            raise error from None
+
+
+def _lower(function: Function, ctx: PassContext) -> Lowered:
     program: Program = run_passes(function, PASSES, ctx, verify)
-    return Lowered(program, trace, rewritten(emit(program), target))
+    return Lowered(program, ctx.trace, rewritten(emit(program), ctx.target))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilelab.ir import Alloc, Expr, For, Kernel, Scope, Stmt, as_expr, walk
+from tilelab.ir import Alloc, Expr, For, Kernel, Stmt, as_expr, walk
 from tilelab.passes.base import PassContext
 from tilelab.passes.hoist import unavailable
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan_pipeline import WARPGROUP
 from tilelab.passes.ring import Ring, make_ring
-from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, MERGE, extent_of, round_up
+from tilelab.passes.shared_extent import MERGE, extent_of, round_up
+from tilelab.passes.shared_room import room
 from tilelab.passes.touch import touches
 from tilelab.passes.versions import slot_refusal
 from tilelab.tile.operands import is_whole
@@ -32,8 +33,9 @@ def early_rings(
     if not setting(ctx, EARLY_LOADS) or ctx.option(MERGE, False):
         return {}
     found: dict[int, Ring] = {}
-    room = ctx.target.limits.shared_per_block - DYNAMIC_ALIGNMENT - _taken(kernel, rings)
-    must_share = room < 0
+    slots_of = {i: ring.plan.num_stages for ring in rings for i in ring.slots}
+    left = room(kernel, ctx, slots_of)
+    must_share = left < 0
     first = rings[0]
     for place, copy in enumerate(rest):
         if not isinstance(copy, Copy) or not _may_move(copy, place, kernel, rest, ctx):
@@ -44,8 +46,8 @@ def early_rings(
             continue
         size = round_up(*extent_of(copy.dst.buffer))
         apart = not slot_refusal(copy.dst.buffer, 2)
-        slots = 2 if tiles is not None and size <= room and apart else 1
-        room -= size * (slots - 1)
+        slots = 2 if tiles is not None and size <= left and apart else 1
+        left -= size * (slots - 1)
         arrivals = _arrivals(copy, rest, kernel, ctx)
         name = f"mbarrier_{copy.dst.buffer.name}"
         around = first.loop if tiles is None else tiles
@@ -58,16 +60,6 @@ def early_rings(
 def use_of(tiles: For | None) -> Expr:
     """The number of an early ring's use: one for each tile of the block."""
     return as_expr(0) if tiles is None else tiles.var
-
-
-def _taken(kernel: Kernel, rings: Sequence[Ring]) -> int:
-    """Bytes of the shared tiles, those in rings as often as they have slots."""
-    versions = {i: ring.plan.num_stages for ring in rings for i in ring.slots}
-    total = 0
-    for buffer in (n.buffer for n in walk(kernel) if isinstance(n, Alloc)):
-        if buffer.scope is Scope.SHARED and buffer.alias_of is None:
-            total += round_up(*extent_of(buffer)) * versions.get(id(buffer), 1)
-    return total
 
 
 def _may_move(

@@ -64,12 +64,13 @@ def forward_scales(block: Seq, ctx: PassContext) -> Seq:
     return replace(block, body=tuple(body)) if changed else block
 
 
-def whole_store(stmt: Stmt) -> Store | None:
-    """The only statement of an elementwise loop that writes each element of a fragment."""
+def whole_store(stmt: Stmt, scope: Scope = Scope.FRAGMENT) -> Store | None:
+    """The only statement of an elementwise loop that writes each element of a fragment (or of a
+    buffer of another scope)."""
     if not isinstance(stmt, ParallelFor) or len(stmt.body.body) != 1:
         return None
     store = stmt.body.body[0]
-    if not isinstance(store, Store) or store.buffer.scope is not Scope.FRAGMENT:
+    if not isinstance(store, Store) or store.buffer.scope is not scope:
         return None
     identity = len(store.indices) == len(stmt.vars) and all(
         a is b for a, b in zip(store.indices, stmt.vars, strict=True)

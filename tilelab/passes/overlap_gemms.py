@@ -26,30 +26,26 @@ from dataclasses import dataclass, replace
 
 from tilelab.ir import (
     Call,
-    Expr,
     For,
     If,
     Kernel,
-    Let,
     LoopKind,
     Node,
     ParallelFor,
     Seq,
     Stmt,
-    Var,
     as_expr,
     binary,
     const_int,
     walk,
 )
-from tilelab.ir.rewrite import rewrite_statements, substitute
+from tilelab.ir.rewrite import rewrite_statements
 from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.consumer_loop import at, is_wait, releases, slots_allow, without_names
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.touch import touches
-from tilelab.passes.versions import with_own_variables
-from tilelab.thread.intrinsics.barrier import MBARRIER_ARRIVE, MBARRIER_WAIT
 from tilelab.thread.mathfn import math_fn
-from tilelab.thread.nodes import Invoke, Ref, Role
+from tilelab.thread.nodes import Role
 from tilelab.tile.context import LowerContext
 from tilelab.tile.ops.gemm import Gemm, WaitWgmma, plan_of
 from tilelab.tile.structure import OVERLAP_GEMMS
@@ -112,7 +108,7 @@ class Parts:
 
 def parts_of(loop: For, lower: LowerContext) -> Parts | None:
     """The parts of a loop that may be skewed; None for others."""
-    body = _without_names(loop.body.body)
+    body = without_names(loop.body.body)
     gemms = [i for i, s in enumerate(body) if isinstance(s, Gemm)]
     inner = [n for n in walk(loop.body) if isinstance(n, Gemm)]
     if len(gemms) != 2 or len(inner) != 2:
@@ -122,55 +118,18 @@ def parts_of(loop: For, lower: LowerContext) -> Parts | None:
     assert isinstance(first, Gemm) and isinstance(second, Gemm)
     if not all(g.waits and plan_of(g, lower).kind == "wgmma" for g in (first, second)):
         return None
-    freed = _releases(body, a + 1)
-    last = _releases(body, b + 1)
+    freed = releases(body, a + 1)
+    last = releases(body, b + 1)
     between = body[a + 1 + len(freed) : b]
-    arrival = tuple(s for s in between if _is_wait(s))
-    work = [s for s in between if not _is_wait(s)]
-    if b + 1 + len(last) != len(body) or not arrival or not _slots_allow(arrival):
+    arrival = tuple(s for s in between if is_wait(s))
+    work = [s for s in between if not is_wait(s)]
+    if b + 1 + len(last) != len(body) or not arrival or not slots_allow(arrival):
         return None
     if not _may_pass((*body[:a], first), second):
         return None
     cut = next((i for i, s in enumerate(work) if _must_wait(s, first, second)), len(work))
     early, late = tuple(work[:cut]), tuple(work[cut:])
     return Parts(loop, tuple(body[:a]), first, freed, early, arrival, late, second, last)
-
-
-def _without_names(body: Sequence[Stmt]) -> list[Stmt]:
-    """A body with the scalars that it names written out where they are used."""
-    names: dict[Var, Expr] = {}
-    out: list[Stmt] = []
-    for stmt in body:
-        done = substitute(stmt, names) if names else stmt
-        if isinstance(done, Let):
-            names[done.var] = done.value
-        else:
-            out.append(done)
-    return out
-
-
-def _releases(body: Sequence[Stmt], start: int) -> tuple[Stmt, ...]:
-    """The statements from `start` on that only free slots."""
-    stop = start
-    while stop < len(body) and _frees(body[stop]):
-        stop += 1
-    return tuple(body[start:stop])
-
-
-def _frees(stmt: Stmt) -> bool:
-    if isinstance(stmt, If):
-        return stmt.orelse is None and all(_frees(s) for s in stmt.then.body)
-    return isinstance(stmt, Invoke) and stmt.intrinsic is MBARRIER_ARRIVE
-
-
-def _is_wait(stmt: Stmt) -> bool:
-    return isinstance(stmt, Invoke) and stmt.intrinsic is MBARRIER_WAIT
-
-
-def _slots_allow(arrival: Sequence[Stmt]) -> bool:
-    """Whether gemm 2's next operand may arrive while the last one is still read."""
-    refs = [s.operands[0] for s in arrival if isinstance(s, Invoke)]
-    return all(isinstance(r, Ref) and (const_int(r.buffer.shape[0]) or 0) >= 4 for r in refs)
 
 
 def _may_pass(lead: Sequence[Stmt], second: Gemm) -> bool:
@@ -208,32 +167,27 @@ def skewed(parts: Parts) -> Stmt:
     body = (
         *parts.lead,
         replace(first, waits=False),
-        *_at((replace(second, waits=False),), loop, loop.var - loop.step),
+        *at((replace(second, waits=False),), loop, loop.var - loop.step),
         WaitWgmma(1, RESULT, (first.c,), loc=first.loc),
         *parts.freed,
         *parts.early,
         *parts.arrival,
         WaitWgmma(0, RESULT, (second.c,), loc=second.loc),
-        *_at(parts.last, loop, loop.var - loop.step),
+        *at(parts.last, loop, loop.var - loop.step),
         *parts.arrival,
         *parts.late,
     )
     before = (*parts.lead, first, *parts.freed, *parts.early, *parts.arrival, *parts.late)
     whole = Seq(
         (
-            *_at(before, loop, loop.start),
+            *at(before, loop, loop.start),
             replace(inner, body=Seq(body, loc=loop.loc)),
-            *_at((second, *parts.last), loop, final),
+            *at((second, *parts.last), loop, final),
         ),
         loc=loop.loc,
     )
     some = binary(">", loop.extent, zero)
     return whole if const_int(some) == 1 else If(some, whole, loc=loop.loc)
-
-
-def _at(body: Sequence[Stmt], loop: For, value: Expr) -> tuple[Stmt, ...]:
-    """Statements of an iteration at a value of the loop's variable, with variables of their own."""
-    return with_own_variables(body, {loop.var: value})
 
 
 __all__ = ["overlap_gemms"]

@@ -41,7 +41,8 @@ from tilelab.passes.block_order import ORDER, tile_of
 from tilelab.passes.lowering_context import Names
 from tilelab.passes.plan import VersionedBuffer
 from tilelab.passes.plan_pipeline import WARP, plan_of_loop
-from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, MERGE, extent_of, round_up
+from tilelab.passes.shared_extent import MERGE
+from tilelab.passes.shared_room import bytes_apart, room
 from tilelab.passes.uneven_tiles import LONGEST_FIRST, is_longest_first, is_uneven
 from tilelab.tile.structure import PERSISTENT, setting
 
@@ -110,19 +111,13 @@ def _no_room(kernel: Kernel, ctx: PassContext) -> str:
     need not."""
     if ctx.option(MERGE, False):
         return f"{MERGE} is set"
-    fits = _shared_bytes(kernel) <= ctx.target.limits.shared_per_block
+    fits = room(kernel, ctx, _slots(kernel)) >= 0
     return "" if fits else "its tiles fit into shared memory only where they share bytes"
 
 
-def _shared_bytes(kernel: Kernel) -> int:
-    """Shared memory of a block with every tile in a place of its own."""
-    slots = {id(v.buffer): v.versions for n in walk(kernel) for v in _versioned(n)}
-    total = DYNAMIC_ALIGNMENT
-    for buffer in (n.buffer for n in walk(kernel) if isinstance(n, Alloc)):
-        if buffer.scope is Scope.SHARED and buffer.alias_of is None:
-            size, alignment = extent_of(buffer)
-            total += round_up(size, alignment) * slots.get(id(buffer), 1)
-    return total
+def _slots(kernel: Kernel) -> dict[int, int]:
+    """Slots of each tile (by id) that a pipeline will version."""
+    return {id(v.buffer): v.versions for n in walk(kernel) for v in _versioned(n)}
 
 
 def blocks_by_tiles(kernel: Kernel, ctx: PassContext) -> int:
@@ -133,7 +128,8 @@ def blocks_by_tiles(kernel: Kernel, ctx: PassContext) -> int:
     sizes = (prod(b.static_shape) * b.dtype.bytes for b in fragments if b.scope is Scope.FRAGMENT)
     held = max(sizes, default=0) // REGISTER_BYTES
     registers = held + OTHER_REGISTERS * (kernel.num_threads + WARP)
-    by_shared = limits.shared_per_sm // (_shared_bytes(kernel) + limits.shared_reserved_per_block)
+    taken = bytes_apart(kernel, _slots(kernel))
+    by_shared = limits.shared_per_sm // (taken + limits.shared_reserved_per_block)
     return min(by_shared, limits.registers_per_sm // registers)
 
 

@@ -6,6 +6,7 @@ from tilelab.passes.base import Pass
 from tilelab.passes.check_ops import check_ops
 from tilelab.passes.choose_order import choose_order
 from tilelab.passes.choose_policy import choose_policy
+from tilelab.passes.double_buffer import double_buffer
 from tilelab.passes.find_roles import find_roles
 from tilelab.passes.fold_clear import fold_clear
 from tilelab.passes.infer_layouts import infer_layouts
@@ -34,6 +35,7 @@ PASSES: tuple[Pass, ...] = (
     choose_order,  # plans say which operands neighbouring tiles share
     persist,  # before roles, so that each of them gets a loop over tiles of its own
     warp_specialize,  # realises TMA plans; before layouts, so they see the final buffers
+    double_buffer,  # before overlap-gemms only by name: a loop has one product or two
     overlap_gemms,  # on the consumer's loop as it is: its waits say where each operand is needed
     software_pipeline,  # realises cp.async plans, and turns what is left into plain loops
     split_loops,  # on final loops: what a pipeline peeled off stays as it is

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from tilelab.ir import Alloc, Expr, Kernel, Node, Scope, walk
 from tilelab.layout import Fragment
 from tilelab.passes.base import PassContext
-from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, MERGE, extent_of, round_up
+from tilelab.passes.shared_extent import MERGE
+from tilelab.passes.shared_room import bytes_apart
 from tilelab.passes.touch import touches
 from tilelab.thread.intrinsics.barrier import NAMED_BARRIER_ARRIVE, NAMED_BARRIER_SYNC
 from tilelab.thread.nodes import Invoke
@@ -27,7 +28,7 @@ def staging_of(kernel: Kernel, ctx: PassContext) -> Staging | None:
         users[storage] += 1
     sole = frozenset(storage for storage, count in users.items() if count == 1)
     taken = frozenset(named_barriers(kernel))
-    return Staging(ctx.target.limits, _used_bytes(kernel), _registers(kernel), sole, taken)
+    return Staging(ctx.target.limits, bytes_apart(kernel), _registers(kernel), sole, taken)
 
 
 def _registers(kernel: Kernel) -> int:
@@ -37,20 +38,6 @@ def _registers(kernel: Kernel) -> int:
     sizes = (b.layout.num_registers * b.dtype.bytes for b in held if isinstance(b.layout, Fragment))
     each = max((-(-size // REGISTER_BYTES) for size in sizes), default=0)
     return (each + OTHER_REGISTERS) * kernel.num_threads
-
-
-def _used_bytes(kernel: Kernel) -> int:
-    """Bytes of the shared buffers that a kernel allocates, as they are placed apart."""
-    dynamic = static = 0
-    for buffer in (n.buffer for n in walk(kernel) if isinstance(n, Alloc)):
-        if buffer.alias_of is not None or buffer.scope not in (Scope.SHARED, Scope.BARRIER):
-            continue
-        size, alignment = extent_of(buffer)
-        if buffer.scope is Scope.BARRIER:
-            static += round_up(size, alignment)
-        else:
-            dynamic = round_up(dynamic, alignment) + size
-    return round_up(dynamic, DYNAMIC_ALIGNMENT) + round_up(static, DYNAMIC_ALIGNMENT)
 
 
 def named_barriers(node: Node) -> Iterator[int]:

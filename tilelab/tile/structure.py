@@ -38,6 +38,9 @@ SPLIT_RINGS = Switch("tl.split_rings", True, False)
 """Operands of different statements of a pipelined loop have rings of their own."""
 OVERLAP_GEMMS = Switch("tl.overlap_gemms", True, False)
 """The first of two chained products of an iteration runs with the last of the one before."""
+DOUBLE_BUFFER = Switch("tl.double_buffer", True, False)
+"""A tile that threads write and wgmma reads has two places: one is written while the other is
+read."""
 PRECISE_MATH = Switch("tl.precise_math", False, False)
 """float32 arithmetic as written: no approximate exp2, no reciprocals, no reordered factors."""
 SPLIT_LOOPS = Switch("tl.split_loops", True, False)
@@ -47,8 +50,11 @@ EARLY_LOADS = Switch("tl.early_loads", True, False)
 
 SWITCHES = (
     PERSISTENT, GROUP_ORDER, IN_FLIGHT, FOLD_CLEAR, STAGED_STORES, PRODUCER_WARP, SPLIT_RINGS,
-    OVERLAP_GEMMS, PRECISE_MATH, SPLIT_LOOPS, EARLY_LOADS,
+    OVERLAP_GEMMS, DOUBLE_BUFFER, PRECISE_MATH, SPLIT_LOOPS, EARLY_LOADS,
 )  # fmt: skip
+
+TAKING_ROOM = (PERSISTENT, EARLY_LOADS, DOUBLE_BUFFER)
+"""Those that take shared memory, or keep tiles from sharing it."""
 
 
 class Options(Protocol):
@@ -64,7 +70,7 @@ def setting(ctx: Options, switch: Switch) -> Any:
 
 
 __all__ = [
-    "EARLY_LOADS", "FOLD_CLEAR", "GROUP_ORDER", "IN_FLIGHT", "OVERLAP_GEMMS", "PERSISTENT", "PLAIN",
-    "PRECISE_MATH", "PRODUCER_WARP", "SPLIT_LOOPS", "SPLIT_RINGS", "STAGED_STORES", "SWITCHES",
-    "Switch", "setting",
+    "DOUBLE_BUFFER", "EARLY_LOADS", "FOLD_CLEAR", "GROUP_ORDER", "IN_FLIGHT", "OVERLAP_GEMMS",
+    "PERSISTENT", "PLAIN", "PRECISE_MATH", "PRODUCER_WARP", "SPLIT_LOOPS", "SPLIT_RINGS",
+    "STAGED_STORES", "SWITCHES", "TAKING_ROOM", "Switch", "setting",
 ]  # fmt: skip
