@@ -13,6 +13,7 @@ from tilelab.views.passes import PassesView, passes_view
 from tilelab.views.pipeline import PipelineView, pipeline_view
 from tilelab.views.report import ALL_KINDS, DEFAULT_KINDS, MAKERS, Report, show
 from tilelab.views.roofline import RooflineView, roofline_view
+from tilelab.views.schedule import ScheduleView, TimedUse, schedule_views
 from tilelab.views.shared import PATTERNS, SharedView, access_of, shared_view
 from tilelab.views.simulation import SimulationReport
 from tilelab.views.source import SourceView, source_view
@@ -31,9 +32,11 @@ __all__ = [
     "PipelineView",
     "Report",
     "RooflineView",
+    "ScheduleView",
     "SharedView",
     "SimulationReport",
     "SourceView",
+    "TimedUse",
     "TimelineView",
     "View",
     "access_of",
@@ -46,6 +49,7 @@ __all__ = [
     "passes_view",
     "pipeline_view",
     "roofline_view",
+    "schedule_views",
     "shared_view",
     "show",
     "source_view",

@@ -46,7 +46,7 @@ def draw(view: TimelineView) -> str:
 
 
 def _axis(svg: Svg, view: TimelineView, scale: float, bottom: float) -> None:
-    step = _step(view.cycles / 8)
+    step = round_step(view.cycles / 8)
     tick = 0.0
     while tick <= view.cycles:
         x = LEFT + tick * scale
@@ -56,7 +56,7 @@ def _axis(svg: Svg, view: TimelineView, scale: float, bottom: float) -> None:
     svg.text(LEFT - 10, TOP - 12, "cycle", "muted", size=11, anchor="end")
 
 
-def _step(least: float) -> float:
+def round_step(least: float) -> float:
     """The round number next above `least`: 1, 2 or 5 times a power of ten."""
     power = 1.0
     while True:

@@ -1,7 +1,7 @@
 """Widgets: interactive pictures of compiled kernels and layouts, for Jupyter.
 
     tilelab.widgets.layouts(kernel)    which thread, register and bank holds which element
-    tilelab.widgets.timeline(kernel)   the planned pipeline, re-planned by a slider
+    tilelab.widgets.timeline(kernel)   the planned pipeline and its times, re-planned by a slider
     tilelab.widgets.budget(kernel)     shared memory by buffer and stage on a chosen chip
     tilelab.widgets.passes(kernel)     the program before and after every pass
     tilelab.widgets.accesses(kernel, ...)  each access of a run: banks, wavefronts, sectors
@@ -85,9 +85,11 @@ def _kernel(kernel: Any) -> JITKernel:
     return kernel
 
 
-def timeline(kernel: JITKernel) -> Any:
-    """The planned schedule of a kernel's pipelined loops, with a slider for num_stages."""
-    return host(TimelinePanel(_kernel(kernel)))
+def timeline(kernel: JITKernel, *inputs: Any) -> Any:
+    """The planned schedule of a kernel's pipelined loops, with a slider for num_stages, and the
+    times of a run when they are asked for. inputs: the kernel's arguments for that run, on the
+    CPU (default: random ones)."""
+    return host(TimelinePanel(_kernel(kernel), inputs))
 
 
 def budget(kernel: JITKernel) -> Any:

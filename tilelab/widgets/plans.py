@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from tilelab.errors import TileValueError
+from tilelab.errors import TileError, TileValueError
 from tilelab.kernel import JITKernel
-from tilelab.passes.base import CompileTrace
 from tilelab.target import TARGETS
-from tilelab.thread.nodes import Program
-from tilelab.views import MemoryView, PipelineView, View, pipeline_view
+from tilelab.views import MemoryView, PipelineView, ScheduleView, View, pipeline_view
 from tilelab.views.pipeline import BARRIER_HEAD
 from tilelab.views.report import memory_views
 from tilelab.widgets.panel import wish
 from tilelab.widgets.replan import pipelined, replanned
+from tilelab.widgets.times import PLAN, RUNS, TIMES
 
 MOST_STAGES = 8
 
@@ -30,8 +29,7 @@ class _Planned:
         self.target = kernel.trace.target
         self.own_stages = max((p.num_stages for p in kernel.trace.pipelines), default=0)
         self.stages = self.own_stages
-        self.program: Program = kernel.program
-        self.trace: CompileTrace = kernel.trace
+        self.planned = kernel
 
     def ask(self, request: Mapping[str, Any]) -> None:
         """Plan anew with {"stages": n, "target": name}; on an error of the compiler everything
@@ -43,17 +41,14 @@ class _Planned:
                 f"num_stages={stages} is not drawn", code="TL1711", hint=f"0 to {MOST_STAGES}"
             )
         chosen = TARGETS[wish({"target": target}, "target", tuple(TARGETS))]
-        if stages == self.own_stages and chosen.name == self.kernel.trace.target.name:
-            self.program, self.trace = self.kernel.program, self.kernel.trace
-        else:
-            made = replanned(self.kernel, stages, chosen)
-            self.program, self.trace = made.program, made.trace
+        own = stages == self.own_stages and chosen.name == self.kernel.trace.target.name
+        self.planned = self.kernel if own else replanned(self.kernel, stages, chosen)
         self.stages, self.target = stages, chosen
 
     @property
     def is_own(self) -> bool:
         """Whether this is the plan of the kernel as it was compiled."""
-        return self.trace is self.kernel.trace
+        return self.planned is self.kernel
 
     @property
     def note(self) -> str:
@@ -76,11 +71,12 @@ class _Planned:
 
 
 class TimelinePanel:
-    """The planned schedule of each pipelined loop, with a slider for its stages."""
+    """The planned schedule of each pipelined loop, with a slider for its stages, and the times of
+    a run beside it when the reader asks for them."""
 
     script: ClassVar[str] = "timeline"
 
-    def __init__(self, kernel: JITKernel) -> None:
+    def __init__(self, kernel: JITKernel, inputs: Sequence[Any] = ()) -> None:
         if not pipelined(kernel):
             raise TileValueError(
                 f"{kernel.name} has no pipelined loop",
@@ -88,25 +84,41 @@ class TimelinePanel:
                 hint="write the loop as `for k in T.Pipelined(..., num_stages=3)`",
             )
         self._plan = _Planned(kernel)
+        self._inputs = tuple(inputs)
+        self._times, self._schedules = PLAN, list[ScheduleView]()
 
     def state(self) -> dict[str, Any]:
         """The pictures, and the same facts as tables."""
         return {
             "title": f"Pipeline of {self._plan.kernel.name}",
             **self._plan.controls(),
+            "times": self._times,
+            "all_times": TIMES,
             "loops": [self._loop(view) for view in self._views()],
+            "schedules": [_timed(view) for view in self._schedules],
         }
 
     def answer(self, request: Mapping[str, Any]) -> None:
-        """{"stages": n, "target": name}"""
-        self._plan.ask(request)
+        """{"stages": n, "target": name}, or {"times": one of TIMES}. Times follow the plan."""
+        before = self._plan.stages, self._plan.target.name
+        times = self._times
+        if "times" in request:
+            times = wish(request, "times", tuple(TIMES))
+        else:
+            self._plan.ask(request)
+        try:
+            self._schedules = RUNS[times](self._plan.planned, self._inputs)
+        except TileError:
+            self._plan.ask(dict(zip(("stages", "target"), before, strict=True)))
+            raise
+        self._times = times
 
     def twins(self) -> tuple[View, ...]:
-        """The pipeline view of each loop."""
-        return tuple(self._views())
+        """The pipeline view of each loop, then the times where they were asked for."""
+        return (*self._views(), *self._schedules)
 
     def _views(self) -> list[PipelineView]:
-        return [pipeline_view(plan) for plan in self._plan.trace.pipelines]
+        return [pipeline_view(plan) for plan in self._plan.planned.trace.pipelines]
 
     def _loop(self, view: PipelineView) -> dict[str, Any]:
         return {
@@ -121,6 +133,20 @@ class TimelinePanel:
             "barriers": [[b.name, b.count, b.arrivals, b.expected_bytes, b.arrived_by,
                           b.waited_by] for b in view.barriers],
         }  # fmt: skip
+
+
+def _timed(view: ScheduleView) -> dict[str, Any]:
+    return {
+        "headline": view.headline(),
+        "caption": view.caption(),
+        "svg": view.to_svg(),
+        "head": ["use", "slot", "issued", "arrived", "asked for", "used from", "free at", "waited"],
+        "rows": [
+            [u.k, u.slot, round(u.issue), "-" if u.arrived is None else round(u.arrived),
+             round(u.asked), round(u.consume), round(u.done), round(u.waited)]
+            for u in view.uses
+        ],
+    }  # fmt: skip
 
 
 class BudgetPanel:
@@ -153,7 +179,7 @@ class BudgetPanel:
         # ptxas' registers are known for the kernel as compiled; another plan was not compiled.
         used = self._plan.kernel.resources if self._plan.is_own else {}
         names = self._plan.kernel.source.kernel_names
-        return memory_views(self._plan.program, names, self._plan.trace, used)
+        return memory_views(self._plan.planned.program, names, self._plan.planned.trace, used)
 
     def _kernel(self, view: MemoryView) -> dict[str, Any]:
         rows = [[r.name, r.use, r.offset, r.num_bytes, r.stages, r.bytes_per_stage,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tilelab.compiler import Lowered, lower
 from tilelab.ir import Node
 from tilelab.ir.rewrite import rewrite
 from tilelab.ir.stmt import For, LoopKind
@@ -18,8 +17,8 @@ def pipelined(kernel: JITKernel) -> bool:
     return bool(kernel.trace.pipelines)
 
 
-def replanned(kernel: JITKernel, stages: int, target: Target | None = None) -> Lowered:
-    """Lower the kernel's function with `num_stages=stages` in every pipelined loop, and for
+def replanned(kernel: JITKernel, stages: int, target: Target | None = None) -> JITKernel:
+    """The kernel's function lowered with `num_stages=stages` in every pipelined loop, and for
     another target if one is given. TileErrors of the compiler (TL1801: it does not fit) go
     through: they are the answer."""
 
@@ -31,4 +30,7 @@ def replanned(kernel: JITKernel, stages: int, target: Target | None = None) -> L
 
     function = rewrite(kernel.prim_func, staged)
     chosen = kernel.trace.target if target is None else target
-    return lower(function, target=chosen, pass_configs=kernel.pass_configs)
+    outputs = () if kernel.prim_func.outputs else kernel.out_idx  # the function names its own
+    return JITKernel(
+        function, out_idx=outputs or None, target=chosen, pass_configs=kernel.pass_configs
+    )

@@ -5,6 +5,8 @@ function planBar(state, ask) {
       (stages) => ask({ stages, target: state.target }), "stages"),
     choice("chip", state.targets.map((name) => [name, name]), state.target,
       (target) => ask({ stages: state.stages, target }), "target"),
+    choice("times", Object.entries(state.all_times), state.times, (times) => ask({ times }),
+      "times"),
   ];
 }
 
@@ -22,5 +24,12 @@ function draw(body, state, ask, memory) {
       loop.barriers.length ? folded("barriers: who waits on whom", () =>
         table("mbarriers, one a slot", loop.barrier_head, loop.barriers), memory, `bars-${k}`)
         : null));
+  });
+  state.schedules.forEach((schedule, k) => {
+    body.append(node("div", { class: "tl-loop" },
+      node("p", { class: "tl-headline tl-hidden" }, `${schedule.headline}. ${schedule.caption}`),
+      picture(schedule.svg, `schedule-${k}`),
+      folded("times as a table", () => table(`${schedule.caption}; cycles`, schedule.head,
+        schedule.rows), memory, `times-${k}`)));
   });
 }
