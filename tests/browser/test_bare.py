@@ -131,6 +131,19 @@ def test_a_kernel_that_takes_long_is_waited_for_in_words(bare: Bare) -> None:
     assert bare.page.locator(".tl-busy").inner_text() == "working…"
 
 
+def test_times_are_drawn_beside_the_plan_when_asked_for(bare: Bare) -> None:
+    bare.show(PANELS["timeline"]())
+    bare.page.locator("[data-key=times]").select_option("modelled")
+    bare.page.wait_for_selector("[data-key=schedule-0] svg", timeout=20_000)
+    assert "modelled" in bare.page.locator("[data-key=schedule-0] svg").text_content()
+    slider = bare.page.locator("[data-key=stages]")
+    slider.focus()
+    slider.press("ArrowLeft")
+    bare.page.wait_for_selector(".tilelab[data-painted='3']", timeout=20_000)
+    bare.page.locator("summary", has_text="times as a table").click()
+    assert "2 slots" in bare.page.locator("[data-key=times-0] caption").inner_text()
+
+
 @pytest.mark.parametrize("name", PANELS)
 def test_it_fits_a_narrow_page(name: str, bare: Bare) -> None:
     bare.page.set_viewport_size({"width": 420, "height": 800})

@@ -207,7 +207,7 @@ def test_roofline_point_is_the_kernels_work(kernel: Any) -> None:
     assert from_json(view.to_json()) == view
 
 
-@pytest.mark.parametrize("kind", ["layout", "sass", "sim", "roofline"])
+@pytest.mark.parametrize("kind", ["layout", "sass", "sim", "schedule", "roofline"])
 def test_show_knows_every_kind(kind: str, kernel: Any) -> None:
     (view,) = show(kernel, kind).views
     assert view.to_svg().startswith("<svg") and len(view.to_svg()) <= LIMIT

@@ -71,7 +71,7 @@ def _row(row: Measured, beside: Beside, progress: Progress) -> Row:
     values["tilelang"] = values["tilelab/tilelang"] = None
     if "tilelang" in beside.peers:
         note += _beside_tilelang(row, wanted[:1], ours, values, progress)
-    return Row(row.name, row.unit, values, row.bound, note, spreads)
+    return Row(row.name, row.unit, values, row.bound, note, spreads, row.flops, row.moved)
 
 
 def _beside_tilelang(
@@ -177,7 +177,8 @@ def _steps(row: Measured, wanted: Sequence[str], progress: Progress) -> list[Row
             "to step before": before / now,
         }  # fmt: skip
         values.update({f"tilelab/{c}": ratio[c][1] / now for c in wanted})
-        made.append(Row(f"{row.name}: {label}", row.unit, values, row.bound, note))
+        made.append(Row(f"{row.name}: {label}", row.unit, values, row.bound, note,
+                        flops=row.flops, moved=row.moved))  # fmt: skip
         before = now
     return made
 

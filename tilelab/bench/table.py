@@ -17,6 +17,9 @@ class Row:
     note: str = ""
     spreads: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
     """Tenth and ninetieth percentile of some columns."""
+    flops: float | None = None
+    moved: float | None = None
+    """The row's work: operations, and bytes of all inputs and outputs once. None: not counted."""
 
     def cell(self, column: str) -> str:
         """The value as text, with its spread where one is known."""

@@ -26,6 +26,7 @@ from tilelab.views.passes import passes_view
 from tilelab.views.pipeline import pipeline_view
 from tilelab.views.roofline import point_of, roofline_view
 from tilelab.views.sass import sass_view
+from tilelab.views.schedule import schedule_views
 from tilelab.views.source import source_view
 from tilelab.views.timeline import timeline_views
 
@@ -166,6 +167,13 @@ def _simulation(kernel: Compiled) -> list[View]:
     return list(timeline_views(kernel.simulate(*kernel.get_profiler().make_inputs())))
 
 
+def _schedule(kernel: Compiled) -> list[View]:
+    report = kernel.simulate(*kernel.get_profiler().make_inputs())
+    plans = kernel.trace.pipelines
+    return [*schedule_views(plans, report.events, source="modelled", block=report.block,
+                            clock_hz=report.clock_hz)]  # fmt: skip
+
+
 def _roofline(kernel: Compiled) -> list[View]:
     inputs = kernel.get_profiler().make_inputs()
     report = kernel.simulate(*inputs)
@@ -182,10 +190,11 @@ MAKERS: dict[str, Callable[[Compiled], list[View]]] = {
     "layout": _fragments,
     "sass": _sass,
     "sim": _simulation,
+    "schedule": _schedule,
     "roofline": _roofline,
 }
-"""How to make the views of each kind: the names that `show` and the magics accept. "sim" and
-"roofline" run the kernel on the simulator, on random inputs."""
+"""How to make the views of each kind: the names that `show` and the magics accept. "sim",
+"schedule" and "roofline" run the kernel on the simulator, on random inputs."""
 
 ALL_KINDS = ("fragment", "pipeline", "memory", "source", "passes", "sass")
 """What "all" means: every kind that needs no run, once."""

@@ -10,7 +10,8 @@ from tilelab.views.svg import Svg
 if TYPE_CHECKING:
     from tilelab.views.roofline import Point, RooflineView
 
-LEFT, TOP, WIDTH, HEIGHT = 84, 70, 620, 320
+LEFT, TOP, WIDTH, HEIGHT = 84, 92, 620, 320
+HEAD = 24  # the roof's own label stands above the highest decade
 LOW, HIGH = -1, 4  # decades of flop/byte
 
 
@@ -35,8 +36,10 @@ def draw(view: RooflineView) -> str:
     _axes(svg, top)
     roof = [10**LOW, view.ridge, 10**HIGH]
     svg.line([(_x(i), _y(view.roof(i), top)) for i in roof], "load-edge", width=2.5)
+    _peaks(svg, view, top)
+    places: list[tuple[float, float]] = []
     for number, point in enumerate(view.points, 1):
-        _point(svg, view, point, number, top)
+        _point(svg, view, point, number, top, places)
         words = f"{number}  {point.name} ({point.source}): bound by {view.bound_of(point)}"
         if point.rate is not None:
             share = point.rate / view.roof(point.intensity)
@@ -45,11 +48,22 @@ def draw(view: RooflineView) -> str:
     return svg.render()
 
 
+def _peaks(svg: Svg, view: RooflineView, top: int) -> None:
+    """Each part of the roof says what it is."""
+    flat = _y(view.peak_flops, top)
+    svg.text(LEFT + WIDTH - 6, flat - 8, f"tensor cores: {view.peak_flops / 1e12:.4g} TFLOP/s",
+             "load-edge", size=11.5, anchor="end")  # fmt: skip
+    slope = -math.degrees(math.atan2(HEIGHT / 5, WIDTH / (HIGH - LOW)))
+    x, y = _x(3.0), _y(view.roof(3.0), top) - 9
+    svg.text(x, y, f"memory: {view.peak_bytes / 1e12:.3g} TB/s", "load-edge", size=11.5,
+             anchor="middle", rotate=slope)  # fmt: skip
+
+
 def _axes(svg: Svg, top: int) -> None:
-    svg.rect(LEFT, TOP, WIDTH, HEIGHT, "panel", "grid")
+    svg.rect(LEFT, TOP - HEAD, WIDTH, HEIGHT + HEAD, "panel", "grid")
     for decade in range(LOW, HIGH + 1):
         x = _x(10**decade)
-        svg.line([(x, TOP), (x, TOP + HEIGHT)], "grid")
+        svg.line([(x, TOP - HEAD), (x, TOP + HEIGHT)], "grid")
         svg.text(x, TOP + HEIGHT + 16, f"{10.0**decade:g}", "muted", size=11, anchor="middle")
     for decade in range(top - 5, top + 1):
         y = _y(10.0**decade, top)
@@ -61,13 +75,22 @@ def _axes(svg: Svg, top: int) -> None:
     svg.text(22, TOP + HEIGHT / 2, "TFLOP/s", "muted", anchor="middle", rotate=-90)
 
 
-def _point(svg: Svg, view: RooflineView, point: Point, number: int, top: int) -> None:
+def _point(
+    svg: Svg, view: RooflineView, point: Point, number: int, top: int,
+    places: list[tuple[float, float]],
+) -> None:  # fmt: skip
+    """A dot at the place, its number beside it; numbers of near points stand side by side.
+    `places` are those of the numbers so far."""
     x = _x(point.intensity)
     bound = _y(view.roof(point.intensity), top)
+    y = bound if point.rate is None else _y(point.rate, top)
     svg.line([(x, TOP + HEIGHT), (x, bound)], "muted", dash="4 3")
-    if point.rate is None:
-        svg.text(x + 6, bound - 6, str(number), "compute-edge", size=13, bold=True)
-        return
-    y = _y(point.rate, top)
-    svg.rect(x - 9, y - 9, 18, 18, "compute", "compute-edge", radius=9, width=2)
-    svg.text(x, y + 4.5, str(number), size=12, anchor="middle", bold=True)
+    if point.rate is not None:
+        svg.rect(x - 4, y - 4, 8, 8, "compute", "compute-edge", radius=4, width=2)
+    aside = x + 16
+    while any(abs(aside - a) < 19 and abs(y - b) < 19 for a, b in places):
+        aside += 20
+    places.append((aside, y))
+    svg.line([(x + 4, y), (aside - 8, y)], "compute-edge")
+    svg.rect(aside - 9, y - 9, 18, 18, "compute", "compute-edge", radius=9)
+    svg.text(aside, y + 4.5, str(number), size=12, anchor="middle", bold=True)

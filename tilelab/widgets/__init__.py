@@ -14,10 +14,12 @@ stands in. Nothing opens a port or loads from the network.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tilelab.errors import TileTypeError
 from tilelab.kernel import JITKernel
+from tilelab.widgets.benched import bench_rows, named_row, peer_points
 from tilelab.widgets.host import host
 from tilelab.widgets.layouts import Entry, LayoutPanel, entry
 from tilelab.widgets.passes import PassPanel
@@ -114,7 +116,13 @@ def player(kernel: JITKernel, *inputs: Any) -> Any:
     return host(PlayerPanel(_kernel(kernel), inputs))
 
 
-def roofline(kernel: JITKernel, *inputs: Any, seconds: float | None = None) -> Any:
+def roofline(
+    kernel: JITKernel, *inputs: Any, seconds: float | None = None, bench: str | Path | None = None,
+    row: str = "",
+) -> Any:  # fmt: skip
     """What bounds a kernel on a chip, with its point: the modelled time of a simulated run, or
-    the measured `seconds` of one call. inputs: the kernel's arguments, on the CPU."""
-    return host(RooflinePanel(_kernel(kernel), inputs, seconds=seconds))
+    the measured `seconds` of one call. inputs: the kernel's arguments, on the CPU. bench: a file
+    of `tilelab bench --json FILE`, of which the columns of the row named `row` are drawn beside
+    it. TileValueError (TL1716) for a file or a row that is not there."""
+    peers = () if bench is None else peer_points(named_row(bench_rows(bench), row))
+    return host(RooflinePanel(_kernel(kernel), inputs, seconds=seconds, peers=peers))
