@@ -13,6 +13,7 @@ from tilelab.ir import Function
 from tilelab.ir.verify import verify
 from tilelab.passes.base import CompileTrace, PassContext, run_passes
 from tilelab.passes.pipeline import PASSES
+from tilelab.passes.stamp_schedule import KEY, stamp_schedule
 from tilelab.target import Target
 from tilelab.thread.nodes import Program
 from tilelab.tile.structure import TAKING_ROOM
@@ -56,5 +57,6 @@ def lower(
 
 
 def _lower(function: Function, ctx: PassContext) -> Lowered:
-    program: Program = run_passes(function, PASSES, ctx, verify)
+    passes = PASSES if ctx.option(KEY) is None else (*PASSES, stamp_schedule)
+    program: Program = run_passes(function, passes, ctx, verify)
     return Lowered(program, ctx.trace, rewritten(emit(program), ctx.target))

@@ -19,7 +19,7 @@ from tilelab.runtime.arguments import Binding, Signature
 from tilelab.runtime.builds import Builds, LoweredProgram
 from tilelab.runtime.inspection import Inspection
 from tilelab.runtime.launch import MISS, Launcher
-from tilelab.runtime.module import Variant
+from tilelab.runtime.module import LoadedVariant, Variant
 from tilelab.runtime.options import compiler_options, config_map
 from tilelab.runtime.shipping import Shipment, pack, unpack
 from tilelab.runtime.simulated import raise_findings, run_simulated
@@ -148,6 +148,11 @@ class JITKernel(Inspection):
             )  # fmt: skip
         made, report = run_simulated(self.signature, self._builds, binding, options)
         return SimulationReport.of(report, tuple(made))
+
+    @property
+    def loaded(self) -> tuple[LoadedVariant, ...]:
+        """The variants that calls on a GPU have loaded so far."""
+        return self._launcher.in_use
 
     def get_profiler(self, tensor_supply_type: Any = None) -> Profiler:
         """A profiler that makes inputs, times the kernel and compares it with a reference."""

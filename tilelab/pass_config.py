@@ -25,6 +25,7 @@ _TL_KEYS = """
     enable_vectorize_planner_verbose force_let_inline if_stmt_binding_inline_replayable_binds
     layout_cost_model layout_visualization_enable layout_visualization_formats
     loop_unswitching_allow_non_trivial_else pass_profile pass_profile_threshold_ms plain_pipeline
+    stamp_schedule
     disable_setmaxnreg ptxas_register_usage_level reducer_force_baseline simplify
     storage_rewrite_detect_inplace
 """
@@ -52,7 +53,7 @@ ACTIVE = frozenset(
         "device_compile_flags", "disable_safe_memory_legalize", "disable_setmaxnreg",
         "disable_shared_memory_reuse", "disable_thread_storage_sync", "disable_tma_lower",
         "disable_warp_specialized", "disable_wgmma", "enable_aggressive_shared_memory_merge",
-        "enable_fast_math", "plain_pipeline", "ptxas_register_usage_level",
+        "enable_fast_math", "plain_pipeline", "ptxas_register_usage_level", "stamp_schedule",
     )
 ) | {switch.key for switch in SWITCHES}  # fmt: skip
 _KEYS = frozenset(_members().values())

@@ -14,7 +14,7 @@ from typing import Any
 
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Kernel, Node, Stmt, map_children
-from tilelab.passes.plan import LayoutDecision, PipelinePlan
+from tilelab.passes.plan import LayoutDecision, PipelinePlan, Stamp
 from tilelab.target import Target
 from tilelab.tile.structure import Switch, setting
 
@@ -49,13 +49,15 @@ class Step:
 class CompileTrace:
     """Everything the compiler decided, for widgets, golden tests, the judge and the CLI.
 
-    `layouts` and `pipelines` hold the decisions of all kernels of the function.
+    `layouts` and `pipelines` hold the decisions of all kernels of the function, `stamps` the
+    places that note the time in a build that measures its schedule.
     """
 
     target: Target
     steps: list[Step] = field(default_factory=list[Step])
     layouts: list[LayoutDecision] = field(default_factory=list[LayoutDecision])
     pipelines: list[PipelinePlan] = field(default_factory=list[PipelinePlan])
+    stamps: list[Stamp] = field(default_factory=list[Stamp])
 
     def notes(self) -> Iterator[tuple[str, Note]]:
         """All notes with the name of the pass that wrote them."""

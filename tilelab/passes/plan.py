@@ -65,6 +65,21 @@ class BarrierPlan:
 
 
 @dataclass(frozen=True)
+class Stamp:
+    """A place of a kernel that was made to note when `role` reached it: before ("start"), after
+    ("end") or at ("at") an instruction of the kind that its event has (`sim.Event.kind`). `row`
+    numbers the roles that stamp; `name` is the barrier array's, or what is waited for."""
+
+    kernel: str
+    role: str
+    row: int
+    kind: str
+    name: str
+    edge: str
+    loc: Loc | None
+
+
+@dataclass(frozen=True)
 class PipelinePlan:
     """A pipelined loop: which ops run ahead, in how many slots, and what orders them.
 

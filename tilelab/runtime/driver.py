@@ -184,6 +184,15 @@ class Driver:
                 self.check("cuFuncSetAttribute", handle, number, dynamic_bytes, about=about)
         return Function(handle.value or 0, name, **facts)
 
+    def symbol(self, module: ctypes.c_void_p, name: str) -> tuple[ctypes.c_void_p, int]:
+        """Address and size in bytes of a variable of a module."""
+        address, size = ctypes.c_void_p(), ctypes.c_size_t()
+        self.check(
+            "cuModuleGetGlobal_v2", ctypes.byref(address), ctypes.byref(size), module,
+            name.encode(), about=f"looking up {name}",
+        )  # fmt: skip
+        return address, size.value
+
     def _attribute(self, function: ctypes.c_void_p, number: int) -> int:
         value = ctypes.c_int()
         self.check("cuFuncGetAttribute", ctypes.byref(value), number, function)

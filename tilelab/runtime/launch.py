@@ -66,6 +66,11 @@ class Launcher:
         parts = [key(a) for key, a in zip(self._keys, args, strict=False)]
         return (len(args), *parts)
 
+    @property
+    def in_use(self) -> tuple[LoadedVariant, ...]:
+        """The variants that calls have loaded so far."""
+        return tuple(self._loaded.values())
+
     def loaded(self, device: int, aligned: bool) -> LoadedVariant:
         """The program on a device, built and loaded at first use."""
         key = (device, aligned)

@@ -145,6 +145,7 @@ class LoadedVariant:
     def __init__(self, driver: Driver, device: int, variant: Variant, signature: Signature) -> None:
         self.variant = variant
         self.driver = driver
+        self.device = device
         program = variant.program
         self._module = driver.load(variant.cubin.image, device)
         named = zip(program.kernels, variant.kernel_names, strict=True)
@@ -162,6 +163,21 @@ class LoadedVariant:
             each = self.driver.occupancy(function, kernel.num_threads, kernel.dynamic_bytes)
             resident = max(each, 1) * device_info(device).sms
         return LoadedKernel(kernel, function, signature, device, resident)
+
+    def clear_variable(self, name: str) -> None:
+        """Fill a variable of the module with zeros."""
+        with self.driver.current(self.device):
+            address, size = self.driver.symbol(self._module, name)
+            self.driver.check("cuMemsetD8_v2", address, ctypes.c_ubyte(0), ctypes.c_size_t(size))
+
+    def variable(self, name: str) -> bytes:
+        """The bytes of a variable of the module, once all work of the device is done."""
+        with self.driver.current(self.device):
+            self.driver.check("cuCtxSynchronize")
+            address, size = self.driver.symbol(self._module, name)
+            kept = ctypes.create_string_buffer(size)
+            self.driver.check("cuMemcpyDtoH_v2", kept, address, ctypes.c_size_t(size))
+        return kept.raw
 
     def pack(self, places: Places, numbers: Numbers, stream: int) -> Packed:
         """The launches of a call, in order; empty grids are left out."""

@@ -192,8 +192,9 @@ def _group_rings(plan: PipelinePlan, events: Sequence[Event]) -> Iterable[Found]
     line = plan.loc.line if plan.loc else None
     waits = [e for e in events if e.kind == "wait" and e.name == "cp.async" and _line(e) == line]
     copies = _sorted(e for e in events if e.kind == "cp.async" and e.name in tiles)
+    commits = _sorted(e for e in events if e.kind == "commit")  # on a GPU: when a group was closed
     each, rest = divmod(len(copies), max(len(waits), 1))
-    if not waits or rest:
+    if not waits or rest or not (copies or len(commits) >= len(waits)):
         return  # copies at the edge are left out by some iterations: no group is known by count
     lines = {op.loc.line for op in plan.consumers if op.loc}
     last = max((e.end for e in events if _line(e) in lines), default=waits[-1].end)
@@ -203,10 +204,11 @@ def _group_rings(plan: PipelinePlan, events: Sequence[Event]) -> Iterable[Found]
         group = copies[k * each : (k + 1) * each]
         consume = next((e.end for e in syncs if e.start >= wait.end), wait.end)
         done = waits[k + 1].start if k + 1 < len(waits) else max(last, consume)
-        uses.append(TimedUse(
-            k, k % slots, group[0].start, max(e.end for e in group), wait.start, consume,
-            consume, done,
-        ))  # fmt: skip
+        issue = group[0].start if group else commits[k].start
+        arrived = max((e.end for e in group), default=None)
+        uses.append(
+            TimedUse(k, k % slots, issue, arrived, wait.start, consume, consume, done)
+        )  # fmt: skip
     if all(a.consume <= b.asked for a, b in pairwise(uses)):  # else a wait is not one use's
         yield tiles, slots, uses
 
