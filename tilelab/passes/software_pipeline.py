@@ -2,6 +2,8 @@
 
 prologue: issue the first S-1 iterations, one commit group each
 loop k:   wait until group k has arrived; barrier; issue iteration k + S-1; compute k
+
+A loop that only multiplies by mma.sync is taken apart further: `fragments_ahead.py`.
 """
 
 from __future__ import annotations
@@ -25,16 +27,21 @@ from tilelab.ir import (
     as_expr,
     binary,
     const_int,
+    walk,
 )
 from tilelab.ir.rewrite import rewrite_statements
 from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.fragments_ahead import ahead_of
+from tilelab.passes.lowering_context import shared_state
 from tilelab.passes.plan import PipelinePlan
 from tilelab.passes.plan_pipeline import plan_of_loop
 from tilelab.passes.versions import in_slot, sequence, versioned
 from tilelab.thread.intrinsics.barrier import FENCE_PROXY_ASYNC, SYNCTHREADS
 from tilelab.thread.intrinsics.cp_async import CP_ASYNC_COMMIT, cp_async_wait
 from tilelab.thread.nodes import Invoke
+from tilelab.tile.context import LowerContext
 from tilelab.tile.ops.copy import Copy
+from tilelab.tile.structure import FRAGMENTS_AHEAD, setting
 
 
 @kernel_pass("software-pipeline", needs=("planned",))
@@ -42,13 +49,16 @@ def software_pipeline(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Turn cp.async plans into prologue and steady loop, and plain plans into serial loops."""
     rings: list[Buffer] = []
     top = kernel.body.body
+    taken = {n.buffer.name for n in walk(kernel) if isinstance(n, Alloc)}
+    lower = LowerContext(shared_state(kernel, ctx, taken), as_expr(0), kernel.num_threads)
 
     def realise(node: Node) -> Node | None:
         if not isinstance(node, For) or node.kind is not LoopKind.PIPELINED:
             return None
         plan = plan_of_loop(node)
         if plan is not None and plan.mechanism == "cp.async":
-            return _realise(node, plan, rings, again=not any(node is s for s in top))
+            again = not any(node is s for s in top)
+            return _realise(node, plan, rings, lower, again=again)
         body = rewrite_statements(node.body, realise)
         attrs = tuple(a for a in node.attrs if a[0] != "plan")
         return replace(node, kind=LoopKind.SERIAL, num_stages=None, attrs=attrs, body=body)
@@ -60,15 +70,20 @@ def _with_allocs(kernel: Kernel, rings: list[Buffer]) -> Kernel:
     """Allocate the slots in place of the buffers they replace."""
     if not rings:
         return kernel
-    replaced = {id(b.origin) for b in rings}
+    replaced = {id(b.origin) for b in rings if b.origin is not None}
     kept = (s for s in kernel.body.body if not isinstance(s, Alloc) or id(s.buffer) not in replaced)
     body = (*(Alloc(b, loc=b.loc) for b in rings), *kept)
     return replace(kernel, body=replace(kernel.body, body=body))
 
 
-def _realise(loop: For, plan: PipelinePlan, rings: list[Buffer], *, again: bool) -> Seq:
-    """Prologue and steady loop. `again`: the loop is entered more than once, so its first copies
-    must wait until the last tiles of the time before have been read."""
+def _realise(
+    loop: For, plan: PipelinePlan, rings: list[Buffer], lower: LowerContext, *, again: bool
+) -> Seq:
+    """Prologue and steady loop; `rings` gets the buffers that both need.
+
+    `again`: the loop is entered more than once, so its first copies must wait until the last tiles
+    of the time before have been read.
+    """
     stages, ahead = plan.num_stages, plan.prefetch
     producers = [op.op for op in plan.producers]
     slots = {id(v.buffer): versioned(v.buffer, stages) for v in plan.buffers}
@@ -79,18 +94,25 @@ def _realise(loop: For, plan: PipelinePlan, rings: list[Buffer], *, again: bool)
     trip = (loop.var - loop.start) // loop.step
     issue = _issue_ahead(loop, copies, slots, plan)
     uses_wgmma = any(op.engine.startswith("wgmma") for op in plan.consumers)
-    body: list[Stmt] = [*_arrival(loop, ahead, uses_wgmma)]
-    body.append(issue)
-    body.append(Invoke(CP_ASYNC_COMMIT, (), loc=loop.loc))
-    body.extend(in_slot(work, slots, trip % stages))
+    arrival = _arrival(loop, ahead, uses_wgmma)
+    started = [issue, Invoke(CP_ASYNC_COMMIT, (), loc=loop.loc)]
+    parts = ahead_of(loop, work, slots, stages, lower) if setting(lower, FRAGMENTS_AHEAD) else None
+    if parts is None:
+        body = [*arrival, *started, *in_slot(work, slots, trip % stages)]
+        before = [prologue]
+    else:
+        lower.note(f"{parts.gemm.label()}: fragments come a step of K before their use", loop)
+        rings.extend(parts.steps.held)
+        body = parts.body(arrival, started)
+        before = [prologue, *parts.before(arrival)]
     attrs = tuple(a for a in loop.attrs if a[0] != "plan")
     steady = replace(
         loop, kind=LoopKind.SERIAL, num_stages=None, attrs=attrs, body=sequence(body, loop)
     )
-    if not again:
-        return Seq((prologue, steady), loc=loop.loc)
-    why = "the tiles of the loop's last run have been read"
-    return Seq((Invoke(SYNCTHREADS, (), why, loc=loop.loc), prologue, steady), loc=loop.loc)
+    if again:
+        why = "the tiles of the loop's last run have been read"
+        before.insert(0, Invoke(SYNCTHREADS, (), why, loc=loop.loc))
+    return Seq((*before, steady), loc=loop.loc)
 
 
 def _issue_ahead(

@@ -41,6 +41,8 @@ OVERLAP_GEMMS = Switch("tl.overlap_gemms", True, False)
 DOUBLE_BUFFER = Switch("tl.double_buffer", True, False)
 """A tile that threads write and wgmma reads has two places: one is written while the other is
 read."""
+FRAGMENTS_AHEAD = Switch("tl.fragments_ahead", True, False)
+"""mma.sync's operands come to registers one step of K before they are multiplied."""
 PRECISE_MATH = Switch("tl.precise_math", False, False)
 """float32 arithmetic as written: no approximate exp2, no reciprocals, no reordered factors."""
 SPLIT_LOOPS = Switch("tl.split_loops", True, False)
@@ -50,7 +52,7 @@ EARLY_LOADS = Switch("tl.early_loads", True, False)
 
 SWITCHES = (
     PERSISTENT, GROUP_ORDER, IN_FLIGHT, FOLD_CLEAR, STAGED_STORES, PRODUCER_WARP, SPLIT_RINGS,
-    OVERLAP_GEMMS, DOUBLE_BUFFER, PRECISE_MATH, SPLIT_LOOPS, EARLY_LOADS,
+    OVERLAP_GEMMS, DOUBLE_BUFFER, FRAGMENTS_AHEAD, PRECISE_MATH, SPLIT_LOOPS, EARLY_LOADS,
 )  # fmt: skip
 
 TAKING_ROOM = (PERSISTENT, EARLY_LOADS, DOUBLE_BUFFER)
@@ -70,7 +72,7 @@ def setting(ctx: Options, switch: Switch) -> Any:
 
 
 __all__ = [
-    "DOUBLE_BUFFER", "EARLY_LOADS", "FOLD_CLEAR", "GROUP_ORDER", "IN_FLIGHT", "OVERLAP_GEMMS",
-    "PERSISTENT", "PLAIN", "PRECISE_MATH", "PRODUCER_WARP", "SPLIT_LOOPS", "SPLIT_RINGS",
-    "STAGED_STORES", "SWITCHES", "TAKING_ROOM", "Switch", "setting",
+    "DOUBLE_BUFFER", "EARLY_LOADS", "FOLD_CLEAR", "FRAGMENTS_AHEAD", "GROUP_ORDER", "IN_FLIGHT",
+    "OVERLAP_GEMMS", "PERSISTENT", "PLAIN", "PRECISE_MATH", "PRODUCER_WARP", "SPLIT_LOOPS",
+    "SPLIT_RINGS", "STAGED_STORES", "SWITCHES", "TAKING_ROOM", "Switch", "setting",
 ]  # fmt: skip

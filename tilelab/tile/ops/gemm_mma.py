@@ -5,6 +5,7 @@ Source: PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours, "ldmatr
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilelab.dtypes import DType
@@ -41,22 +42,15 @@ ROW_BYTES = 16  # of a matrix that ldmatrix loads
 
 def mma_tile(ctx: LowerContext, op: Gemm, plan: GemmPlan) -> list[Stmt]:
     """For every step of K: fetch this warp's A and B fragments, multiply all its blocks."""
-    tile = _WarpTile(ctx, op, plan)
+    tile = WarpTile(ctx, op, plan)
     c = ctx.placed(op.c.buffer)
     steps = plan.k // plan.k_step
     kk = ctx.fresh("kk", steps)
     i, j = ctx.fresh("i", tile.rows), ctx.fresh("j", tile.cols)
     a_fetch, a_ref = tile.operand_a(i, kk)
     b_fetch, b_ref = tile.operand_b(j, kk)
-    slots = mma_c(plan.multiplied[0].bits).num_registers
-    first = tile.first_register(op.c, tile.rows * tile.cols * slots)
-    block = Ref(c, (first + (i * tile.cols + j) * slots,), slots)
-    a, b, acc = plan.types
-    multiply = Invoke(mma_sync(a, b, acc), (block, a_ref, b_ref), loc=op.loc)
-    inner = loop(j, tile.cols, LoopKind.UNROLL, [multiply], op.loc)
-    body = [*a_fetch, *b_fetch, loop(i, tile.rows, LoopKind.UNROLL, [inner], op.loc)]
-    count = tile.rows * tile.cols * slots
-    out = _clear(ctx, op, c, first, count)
+    body = [*a_fetch, *b_fetch, *tile.multiply(i, j, a_ref, b_ref)]
+    out = _clear(ctx, op, c, tile.first_sum(), tile.sums)
     return [*out, loop(kk, steps, LoopKind.UNROLL, body, op.loc)]
 
 
@@ -71,11 +65,19 @@ def _clear(ctx: LowerContext, op: Gemm, c: Buffer, first: Expr, count: int) -> l
     return [cleared if always else guarded(as_bool(op.clear_accum), [cleared], op.loc)]
 
 
-class _WarpTile:
+@dataclass(frozen=True)
+class Held:
+    """Registers that fragments of a step of K are kept in, from register `first` on."""
+
+    registers: Buffer
+    first: int
+
+
+class WarpTile:
     """The part of a tile that one warp multiplies, and how its operands come to registers.
 
     `operand_a` and `operand_b` give the statements that fetch all fragments of one step of K, and
-    the place of block i (or j)'s.
+    the place of block i (or j)'s: in registers of their own, or in those of `held`.
     """
 
     def __init__(self, ctx: LowerContext, op: Gemm, plan: GemmPlan) -> None:
@@ -86,52 +88,94 @@ class _WarpTile:
         self.row0 = warp % plan.warps_m * (self.rows * plan.rows)
         self.col0 = warp // plan.warps_m % plan.warps_n * (self.cols * MMA_N)
 
+    @property
+    def fragments(self) -> tuple[int, int]:
+        """Registers (elements) of A's and of B's fragments of one step of K."""
+        a, b = (self.plan.multiplied[n].bits for n in (0, 1))
+        return self.rows * mma_a(a).num_registers, self.cols * mma_b(b).num_registers
+
+    @property
+    def sums(self) -> int:
+        """Registers of C that a thread holds."""
+        return self.rows * self.cols * mma_c(self.plan.multiplied[0].bits).num_registers
+
+    def first_sum(self) -> Expr:
+        """Where C's registers begin."""
+        return self.first_register(self.op.c, self.sums)
+
+    def multiply(self, i: Var, j: Var, a_ref: Ref, b_ref: Ref) -> list[Stmt]:
+        """All blocks of one step of K, whose fragments lie at `a_ref` (of i) and `b_ref` (of j)."""
+        slots = mma_c(self.plan.multiplied[0].bits).num_registers
+        at = self.first_sum() + (i * self.cols + j) * slots
+        block = Ref(self.ctx.placed(self.op.c.buffer), (at,), slots)
+        a, b, acc = self.plan.types
+        loc = self.op.loc
+        one = Invoke(mma_sync(a, b, acc), (block, a_ref, b_ref), loc=loc)
+        inner = loop(j, self.cols, LoopKind.UNROLL, [one], loc)
+        return [loop(i, self.rows, LoopKind.UNROLL, [inner], loc)]
+
+    def block_a(self, i: Var, held: Held) -> Ref:
+        """The fragment of block i."""
+        slots = mma_a(self.plan.multiplied[0].bits).num_registers
+        return Ref(held.registers, (held.first + i * slots,), slots)
+
+    def block_b(self, j: Var, held: Held) -> Ref:
+        """The fragment of block j."""
+        slots = mma_b(self.plan.multiplied[1].bits).num_registers
+        return Ref(held.registers, (held.first + j * slots,), slots)
+
+    def _own(self, region: Region, count: int, dtype: DType, held: Held | None) -> Held:
+        name = f"{region.buffer.name}_frag"
+        return held or Held(self.ctx.temp(name, count, dtype), 0)
+
     def first_register(self, region: Region, count: int) -> Expr:
         """Where the registers of a fragment's matrix begin: each matrix takes `count`."""
         return matrix_number(region) * count
 
-    def operand_a(self, i: Var, kk: Expr) -> tuple[list[Stmt], Ref]:
+    def operand_a(self, i: Var, kk: Expr, held: Held | None = None) -> tuple[list[Stmt], Ref]:
         """A: `rows` blocks."""
         op, dtype = self.op, self.plan.multiplied[0]
         atom = mma_a(dtype.bits)
         slots, steps = atom.num_registers, self.plan.k // self.plan.k_step
         if op.a.buffer.scope is Scope.FRAGMENT:
-            held = self.first_register(op.a, self.rows * steps * slots) + (i * steps + kk) * slots
-            return self._from_registers(op.a, held, i, self.rows, slots, dtype)
-        temp = self.ctx.temp(f"{op.a.buffer.name}_frag", self.rows * slots, dtype)
+            place = self.first_register(op.a, self.rows * steps * slots) + (i * steps + kk) * slots
+            return self._from_registers(op.a, place, i, self.rows, slots, dtype)
+        own = self._own(op.a, self.rows * slots, dtype, held)
         row, k = self.row0 + i * self.plan.rows, kk * self.plan.k_step
         if self._by_rows(op.a, dtype, op.transpose_a):
             r, chunk = ldmatrix_x4(self.lane, "a", trans=op.transpose_a)
             at = chunk * (ROW_BYTES // dtype.bytes)
             index = (k + r, row + at) if op.transpose_a else (row + r, k + at)
-            place = (Ref(temp, (i * slots,), slots), self._address(op.a, index))
-            fetch: Stmt = Invoke(ldmatrix(4, op.transpose_a), place, loc=op.loc)
+            operands = (self.block_a(i, own), self._address(op.a, index))
+            fetch: Stmt = Invoke(ldmatrix(4, op.transpose_a), operands, loc=op.loc)
         else:
-            fetch = self._by_elements(op.a, temp, i * slots, atom, (row, k), op.transpose_a)
+            first = own.first + i * slots
+            fetch = self._by_elements(op.a, own.registers, first, atom, (row, k), op.transpose_a)
         done = loop(i, self.rows, LoopKind.UNROLL, [fetch], op.loc)
-        return [done], Ref(temp, (i * slots,), slots)
+        return [done], self.block_a(i, own)
 
-    def operand_b(self, j: Var, kk: Expr) -> tuple[list[Stmt], Ref]:
+    def operand_b(self, j: Var, kk: Expr, held: Held | None = None) -> tuple[list[Stmt], Ref]:
         """B: `cols` blocks."""
         op, dtype = self.op, self.plan.multiplied[1]
         atom = mma_b(dtype.bits)
         slots, steps = atom.num_registers, self.plan.k // self.plan.k_step
         if op.b.buffer.scope is Scope.FRAGMENT:
-            held = self.first_register(op.b, self.cols * steps * slots)
-            held = held + (j + kk * self.cols) * slots
-            return self._from_registers(op.b, held, j, self.cols, slots, dtype)
-        temp = self.ctx.temp(f"{op.b.buffer.name}_frag", self.cols * slots, dtype)
+            place = self.first_register(op.b, self.cols * steps * slots)
+            place = place + (j + kk * self.cols) * slots
+            return self._from_registers(op.b, place, j, self.cols, slots, dtype)
+        own = self._own(op.b, self.cols * slots, dtype, held)
         k = kk * self.plan.k_step
         if self._by_rows(op.b, dtype, not op.transpose_b):
-            fetches: list[Stmt] = self._matrices_of_b(temp, slots, k)
+            fetches: list[Stmt] = self._matrices_of_b(own, slots, k)
         else:
             col = self.ctx.fresh("j", self.cols)
             origin = (k, self.col0 + col * MMA_N)
-            fetch = self._by_elements(op.b, temp, col * slots, atom, origin, op.transpose_b)
+            first = own.first + col * slots
+            fetch = self._by_elements(op.b, own.registers, first, atom, origin, op.transpose_b)
             fetches = [loop(col, self.cols, LoopKind.UNROLL, [fetch], op.loc)]
-        return fetches, Ref(temp, (j * slots,), slots)
+        return fetches, self.block_b(j, own)
 
-    def _matrices_of_b(self, b: Buffer, slots: int, k: Expr) -> list[Stmt]:
+    def _matrices_of_b(self, own: Held, slots: int, k: Expr) -> list[Stmt]:
         """All of this warp's columns: two n8 blocks per ldmatrix.x4, a last odd one by .x2."""
         op, cols = self.op, self.cols
         trans = not op.transpose_b
@@ -140,7 +184,7 @@ class _WarpTile:
         if cols // 2:
             j = self.ctx.fresh("j", cols // 2)
             source = self._address(op.b, self._b_index(r, chunk, self.col0 + j * (2 * MMA_N), k))
-            target = Ref(b, (j * (2 * slots),), 2 * slots)
+            target = Ref(own.registers, (own.first + j * (2 * slots),), 2 * slots)
             fetch = Invoke(ldmatrix(4, trans), (target, source), loc=op.loc)
             out.append(loop(j, cols // 2, LoopKind.UNROLL, [fetch], op.loc))
         if cols % 2:
@@ -148,7 +192,7 @@ class _WarpTile:
             r, chunk = ldmatrix_x4(self.lane % 16, "b", trans=trans)
             last = cols - 1
             source = self._address(op.b, self._b_index(r, chunk, self.col0 + last * MMA_N, k))
-            target = Ref(b, (as_expr(last * slots),), slots)
+            target = Ref(own.registers, (as_expr(own.first + last * slots),), slots)
             out.append(Invoke(ldmatrix(2, trans), (target, source), loc=op.loc))
         return out
 
