@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
+import tilelab
 from tilelab.errors import TileError
 from tilelab.frontend import PrimFunc
 from tilelab.ir import Function, Kernel, Node, walk
@@ -65,3 +67,19 @@ def caret(error: TileError) -> str:
     line, loc = error.loc.text(), error.loc
     stop = loc.end_column if loc.end_line in (0, loc.line) else len(line)
     return line[loc.column : stop]
+
+
+def run(program: Any, *tensors: torch.Tensor) -> list[Any]:
+    """Run in the simulator; what the first tensor holds afterwards."""
+    tilelab.compile(program, target="sm_90a")(*tensors)
+    return tensors[0].tolist()
+
+
+def zeros(dtype: torch.dtype = torch.int32) -> torch.Tensor:
+    """Eight zeros."""
+    return torch.zeros(8, dtype=dtype)
+
+
+def count(dtype: torch.dtype = torch.int32) -> torch.Tensor:
+    """The numbers 0 to 7."""
+    return torch.arange(8, dtype=dtype)

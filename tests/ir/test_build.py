@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tilelab.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, INT64, UINT32
-from tilelab.errors import TileTypeError
+from tilelab.errors import TileRuntimeError, TileTypeError
 from tilelab.ir import (
     Binary,
     Buffer,
@@ -66,7 +66,7 @@ def test_operands_are_converted_to_the_common_type() -> None:
 
 
 def test_integer_division_by_slash_is_refused() -> None:
-    with pytest.raises(TileTypeError, match="ambiguous") as caught:
+    with pytest.raises(TileRuntimeError, match="ambiguous") as caught:
         _ = M / J
     assert caught.value.code == "TL1104"
     assert "//" in caught.value.hint

@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 
 from tilelab.errors import TileIndexError, TileRuntimeError, TileTypeError
 from tilelab.frontend.kernel import KernelFrame
+from tilelab.frontend.loops import python_values
 from tilelab.frontend.poison import Poison, raise_poison
 from tilelab.frontend.session import Session
 from tilelab.frontend.values import apply, is_traced
@@ -130,7 +131,13 @@ class Assign:
         """The values of a tuple assignment, taken before any target changes."""
         if isinstance(value, KernelFrame) and not value.opened:
             self._open_frame(names, value)
-        items: list[Any] = list(value)
+        items = python_values(value)
+        if items is None:
+            raise TileTypeError(
+                f"{type(value).__name__} is one value, and has no parts for {len(names)} names",
+                code="TL1460", hint="assign it to one name",
+            )  # fmt: skip
+        items = list(items)
         if len(items) != len(names):
             raise TileTypeError(
                 f"{len(items)} values cannot be assigned to {len(names)} names",

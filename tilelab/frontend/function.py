@@ -81,7 +81,7 @@ def run_traced(
         except TileError as error:
             error.at(session.loc_of(error.__traceback__))
             raise
-        except (TypeError, AttributeError, NameError) as error:
+        except Exception as error:
             explained = explain(error, session)
             if explained is None:
                 raise

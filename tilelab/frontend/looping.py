@@ -12,7 +12,7 @@ from tilelab.errors import Loc, TileNotSupported, TileRuntimeError, TileTypeErro
 from tilelab.frontend.loops import Loop, RangeLoop, is_loop, python_values
 from tilelab.frontend.regions import Active, Locals, OpenLoop, Regions, pick
 from tilelab.frontend.values import is_traced, truth
-from tilelab.ir import Break, Continue, Stmt, While, as_bool
+from tilelab.ir import Break, Continue, If, Stmt, While, as_bool, unary
 from tilelab.ir.builder import seq
 
 MAX_PYTHON_ITERATIONS = 10_000
@@ -99,20 +99,21 @@ class Looping(Regions):
         return truth(cond)
 
     def _open_while(self, number: int, region: Active, cond: Any) -> bool:
-        if len(self.session.blocks[-1]) != self._emitted:
-            raise TileNotSupported(
-                "the condition of this while has a side effect", code="TL1444",
-                hint="compute it into a T.alloc_var before the loop and at the end of its body",
-            )  # fmt: skip
         if region.count:
             raise TileNotSupported(
                 "the condition of this while changed from a Python value to a run-time value",
                 code="TL1444",
                 hint="keep its variables in T.alloc_var",
             )
-        region.kind, region.cond = "while", as_bool(cond)
+        block, region.kind = self.session.blocks[-1], "while"
+        computed = block[self._emitted :]  # statements that the condition needs, at each turn
+        del block[self._emitted :]
+        region.cond = as_bool(True if computed else cond)
         self._loops.append(OpenLoop(number, False))
-        self.session.open_block()
+        body = self.session.open_block()
+        if computed:
+            leave = If(unary("not", cond), seq([Break(loc=region.loc)]), loc=region.loc)
+            body.extend((*computed, leave))
         return True
 
     # ---- break and continue -----------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any, NoReturn, Protocol
 
 from tilelab.dtypes import promote
 from tilelab.errors import Loc, TileTypeError, TileValueError
+from tilelab.frontend.leaving import without_continue
 from tilelab.frontend.session import OpenKernel, Session, open_kernel
 from tilelab.ir import (
     Expr,
@@ -108,7 +109,8 @@ class ParallelLoop(_NotIterable):
 
         def finish() -> None:
             session.close_block()
-            session.emit(ParallelFor(variables, extents, seq(body, loc), self.attrs, loc=loc))  # type: ignore[arg-type]
+            once = seq(without_continue(body), loc)
+            session.emit(ParallelFor(variables, extents, once, self.attrs, loc=loc))  # type: ignore[arg-type]
 
         return variables[0] if len(variables) == 1 else list(variables), finish
 

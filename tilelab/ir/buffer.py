@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from tilelab.dtypes import DType
-from tilelab.errors import Loc, TileIndexError
+from tilelab.errors import Loc, TileIndexError, TileTypeError
 from tilelab.ir.build import as_expr
 from tilelab.ir.core import Node
 from tilelab.ir.expr import Expr, Load, const_int
@@ -59,6 +59,13 @@ class Buffer(Node):
         if any(isinstance(p, slice) for p in parts):
             return region_of(self, parts)
         return Load(self, tuple(_wrap(p, s) for p, s in zip(parts, self.shape, strict=True)))
+
+    def __iter__(self) -> NoReturn:
+        """TileTypeError (TL1442): Python would ask for elements without end."""
+        raise TileTypeError(
+            f"Python cannot run over the elements of {self.name}", code="TL1442",
+            hint="loop over an axis: `for i in T.serial(n): ... A[i]`",
+        )  # fmt: skip
 
     @property
     def rank(self) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilelab.dtypes import BOOL, FLOAT32, INT32, INT64, DType, promote
-from tilelab.errors import TileTypeError
+from tilelab.errors import TileRuntimeError, TileTypeError
 from tilelab.ir.core import Node
 from tilelab.ir.expr import (
     COMPARISONS,
@@ -101,7 +101,7 @@ def binary(op: str, a: Any, b: Any) -> Expr:
         a, b = as_bool(a), as_bool(b)
         return fold_binary(op, a, b, BOOL)
     if op == "/" and not a.dtype.is_float:
-        raise TileTypeError(
+        raise TileRuntimeError(
             "`/` between integers is ambiguous in a kernel",
             code="TL1104",
             hint="use // for the floor, or convert first: a.astype('float32') / b",
