@@ -1,4 +1,4 @@
-"""Rows of the peer's table of Python constructs in traced code: values, and Python that runs now."""
+"""Rows of the peer's table of Python constructs in traced code: values, and Python run now."""
 
 from __future__ import annotations
 
