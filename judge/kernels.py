@@ -19,6 +19,11 @@ POINTS: dict[Part, int] = {
 """How 100 points are spread. "" is the part of public cases, which carry none."""
 
 
+STEPS, STEPS_PER_TERM = 10_000, 8
+"""Simulator steps of a call: for everything, and for each term of a sum that one thread may add
+alone. Good kernels take hundreds; a loop without an end costs a second or two of one case."""
+
+
 @dataclass(frozen=True)
 class Tensor:
     """A parameter of the kernel, in order: its extents name sizes or are numbers. Contiguous."""
@@ -112,6 +117,10 @@ class KernelTask:
     starter_code: str
     hints: tuple[str, ...] = ()
     magnitude: Callable[..., Any] | None = None
+
+    def max_steps(self, sizes: Sizes) -> int:
+        """How many simulator steps a call may take: unlike seconds, the same on every machine."""
+        return STEPS + STEPS_PER_TERM * self.reduction(sizes)
 
     @property
     def output(self) -> Tensor:

@@ -56,7 +56,7 @@ def run_case(task: KernelTask, kernel: Any, case: KernelCase, seed: int, gpu: bo
     data = Data(case.sizes, seed, case.scale, case.shift)
     with own("making the inputs"):
         call = Call(task, data, "cpu")
-    report = kernel.simulate(*call.tensors)
+    report = kernel.simulate(*call.tensors, max_steps=task.max_steps(case.sizes))
     with own("comparing with the reference"):
         result = _judge(task, kernel, call, report)
     return _on_gpu(task, kernel, data, seed) if gpu and result["status"] == "pass" else result
@@ -136,7 +136,11 @@ def evidence(task: KernelTask, kernel: Any, seed: int) -> Evidence:
     """What the rules of structure look at."""
     sizes = task.structure_sizes
     call = Call(task, Data(sizes, seed), "cpu")
-    total = kernel.simulate(*call.tensors).total()
+    report = kernel.simulate(*call.tensors, max_steps=task.max_steps(sizes))
+    if not report.ok:
+        found = report.findings[0]
+        raise Refused(f"FINDING_{found.code}", found.message)
+    total = report.total()
     program = kernel.program
     return Evidence(
         sizes=sizes,

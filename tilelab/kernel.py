@@ -134,7 +134,7 @@ class JITKernel(Inspection):
 
         Inputs as in a call (in order or by name), on the CPU. Options: `checks` (True, False or
         names of checks), `schedule` ("late", "eager", "random"), `seed`, `timeline_block`,
-        `loop_seconds`, `max_memory`, `progress`, as `tilelab.sim.simulate` has them.
+        `loop_seconds`, `max_steps`, `max_memory`, `progress`, as `tilelab.sim.simulate` has them.
         """
         own = OPTIONS - {param.name for param in self.signature.params}
         options = {name: named.pop(name) for name in own & named.keys()}

@@ -96,6 +96,16 @@ def test_honest_kernels_never_fail(exercise: Exercise) -> None:
 
 
 @pytest.mark.parametrize("exercise", KERNELS, ids=_name)
+def test_solutions_take_few_steps(exercise: Exercise) -> None:
+    """The limit that ends a hang is far from what right kernels need, at the largest sizes too."""
+    task = exercise.kernel_task
+    for case in (*task.public, *task.draw(random.Random(2))):
+        call = Call(task, Data(case.sizes, 1), "cpu")
+        report = _loaded(exercise, case.sizes).simulate(*call.tensors)
+        assert 0 < 10 * report.steps < task.max_steps(case.sizes), case
+
+
+@pytest.mark.parametrize("exercise", KERNELS, ids=_name)
 def test_new_values_and_poisoned_outputs(exercise: Exercise) -> None:
     """Another seed gives other inputs; outputs are NaN, fences whole, inputs reproducible."""
     task, sizes = exercise.kernel_task, SMALL[exercise.id]

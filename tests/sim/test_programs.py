@@ -11,6 +11,7 @@ import pytest
 import tilelab
 import tilelab.language as T
 from tests.sim.programs import Block, at, lanes, load, ref, when
+from tilelab.errors import TileValueError
 from tilelab.ir import Var
 from tilelab.sim import SimReport, simulate
 from tilelab.thread import intrinsics as I
@@ -162,6 +163,27 @@ def test_a_loop_that_runs_too_long_is_given_up():
 
     report = report_of(body, ints(), zeros(), loop_seconds=0.5)
     assert report.codes() == ("TL2010",) and "loop_seconds" in report.findings[0].hint
+
+
+def test_steps_are_counted_and_limited():
+    """A loop that ends, with too few steps: the same verdict on every machine."""
+
+    @T.macro
+    def body(A, B, bx):
+        tx = T.get_thread_binding()
+        B[tx] = 0
+        for i in T.serial(1000):
+            B[tx] += A[tx]
+
+    report = report_of(body, ints(), zeros())
+    assert report.ok and 1000 <= report.steps < 10_000
+    limited = report_of(body, ints(), zeros(), max_steps=report.steps)
+    assert limited.ok and limited.steps == report.steps
+    stopped = report_of(body, ints(), zeros(), max_steps=report.steps - 1)
+    assert stopped.codes() == ("TL2010",) and "simulator steps" in stopped.findings[0].message
+    assert stopped.findings[0].loc is not None
+    with pytest.raises(TileValueError, match="TL2115"):
+        report_of(body, ints(), zeros(), max_steps=0)
 
 
 def test_a_long_loop_of_threads_that_leave_one_by_one():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ class Code:
 
     runners: how a statement without waits runs, by its type; drivers: how one that may wait runs,
     as a generator. Both take (strand, statement, frame). loop_seconds: how long a while loop of
-    many iterations may take.
+    many iterations may take. steps: statements run so far, of max_steps.
     """
 
     def __init__(
@@ -30,7 +31,9 @@ class Code:
         runners: Mapping[type[Node], Runner],
         drivers: Mapping[type[Node], Driver],
         loop_seconds: float = 5.0,
+        max_steps: int | None = None,
     ) -> None:
+        self.steps, self.max_steps = 0, max_steps or sys.maxsize
         self.runners, self.drivers, self.loop_seconds = runners, drivers, loop_seconds
         self.works = Works()
         self._waits: dict[Node, bool] = {}
@@ -40,6 +43,11 @@ class Code:
         self._exits: dict[Node, bool] = {}
         self._endless: dict[Node, bool] = {}
         self._tails: dict[tuple[Node, int], Seq] = {}
+
+    @property
+    def spent(self) -> bool:
+        """Whether more statements were to run than may."""
+        return self.steps > self.max_steps
 
     def waits(self, stmt: Node) -> bool:
         """Whether something in `stmt` may wait."""

@@ -29,7 +29,8 @@ class SimReport:
     counters: one per kernel. events: the modelled timeline of block `block` of every kernel, in
     cycles of `clock_hz` (`dropped`: events too many to keep).
     modelled_ms: `sim.model`'s time on the target, for all kernels together. printed: what T.print
-    said. seconds: what the simulation itself took.
+    said. seconds: what the simulation itself took; steps: how many statements of groups of blocks
+    it ran.
     """
 
     findings: tuple[Finding, ...]
@@ -45,6 +46,7 @@ class SimReport:
     dropped: int = 0
     outputs: tuple[Any, ...] = field(default=(), compare=False)
     orders: tuple[GlobalOrder, ...] = field(default=(), compare=False)
+    steps: int = field(default=0, compare=False)
 
     def writer_of(self, tensor: str, index: tuple[int, ...]) -> Writer | None:
         """Which thread wrote an element of a tensor last; None when nothing did, when only

@@ -33,7 +33,8 @@ from tilelab.thread.costs import rates
 MAX_GROUP = 256
 Progress = Callable[[int, int], None]
 OPTIONS = frozenset({
-    "checks", "seed", "schedule", "max_memory", "loop_seconds", "timeline_block", "progress",
+    "checks", "seed", "schedule", "max_memory", "loop_seconds", "max_steps", "timeline_block",
+    "progress",
 })  # fmt: skip
 """The keyword arguments of `simulate` that a caller of a kernel may give."""
 
@@ -48,6 +49,7 @@ def simulate(
     schedule: Schedule = "late",
     max_memory: int = 3 << 30,
     loop_seconds: float = 5.0,
+    max_steps: int | None = None,
     registers: Mapping[str, int] | None = None,
     timeline_block: int = 0,
     progress: Progress | None = None,
@@ -59,6 +61,8 @@ def simulate(
     `scalars` are runtime numbers and dynamic sizes by name; sizes that are missing are read off
     the arrays' shapes. `checks`: True for all, False for none, or names out of ALL_CHECKS.
     A while loop of many iterations that runs longer than `loop_seconds` is taken to have no end.
+    After `max_steps` steps (a step is one statement of one group of blocks; None: no limit) the
+    program is stopped, with a finding: unlike seconds, the same on every machine.
     `registers`: a thread's, by kernel, for the occupancy. `timeline_block`: the block (linear, x
     fastest) whose modelled timeline is kept. `progress(done, total)` counts blocks. `unset`
     names tensors that begin without values, as outputs do that the call allocates.
@@ -75,7 +79,10 @@ def simulate(
     _set_resident(program, resident_blocks, env)
     memory = _bind(program, arrays, env)
     written = GlobalWritten(program, memory, _without_values(program, unset))
-    code = Code(RUNNERS, DRIVERS, loop_seconds)
+    if max_steps is not None and max_steps < 1:
+        raise TileValueError(f"max_steps is {max_steps}", code="TL2115",
+                             hint="give 1 or more, or leave it out")  # fmt: skip
+    code = Code(RUNNERS, DRIVERS, loop_seconds, max_steps)
     how = _How(schedule, seed, max_memory, timeline_block)
     launches: list[_Launch] = []
     with np.errstate(all="ignore"):
@@ -83,11 +90,17 @@ def simulate(
             launches.append(_Launch(kernel, env, memory, findings, code, how, written))
             launches[-1].note_launch((registers or {}).get(kernel.name))
             launches[-1].run(progress)
-    return _report(program.name, launches, findings, time.perf_counter() - started, timeline_block)
+    seconds = time.perf_counter() - started
+    return _report(program.name, launches, findings, seconds, timeline_block, code.steps)
 
 
 def _report(
-    name: str, launches: Sequence[_Launch], findings: Findings, seconds: float, block: int
+    name: str,
+    launches: Sequence[_Launch],
+    findings: Findings,
+    seconds: float,
+    block: int,
+    steps: int,
 ) -> SimReport:
     modelled = sum(kernel_seconds(n.target, n.counters.total(), n.blocks) for n in launches)
     return SimReport(
@@ -103,6 +116,7 @@ def _report(
         min((n.target.limits.clock_hz for n in launches), default=1e9),
         sum(n.dropped for n in launches),
         orders=tuple(n.order for n in launches),
+        steps=steps,
     )
 
 
@@ -261,6 +275,8 @@ class _Launch:
         """All blocks, a group at a time."""
         total, size = self.blocks, self._group_size()
         for first in range(0, total, size):
+            if self.code.spent:
+                return
             numbers = np.arange(first, min(first + size, total))
             group = self._run_group(numbers)
             if group.timeline is not None:

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from tilelab.ir import Expr, Node, Seq, Stmt
+from tilelab.sim import findings as f
 from tilelab.sim.code import Code
 from tilelab.sim.evaluate import evaluate
 from tilelab.sim.frame import Frame, Value, snapshot
@@ -158,6 +161,20 @@ class Strand:
         memory.statement = stmt
         if stmt.loc is not None:
             memory.loc = stmt.loc
+        self.code.steps += 1
+        if self.code.spent:
+            self._give_up(frame)
+
+    def _give_up(self, frame: Frame) -> None:
+        """More statements than may run: end all blocks."""
+        self.group.report(
+            f.RUNAWAY_LOOP, f"the kernel has run {self.code.max_steps} simulator steps and goes on",
+            self.machine.memory.loc, row=int(frame.rows[0]), thread=int(frame.lanes[0]),
+            hint="a loop without an end, or too little of the work side by side: use more threads "
+            "and blocks; simulate(..., max_steps=...) allows more",
+        )  # fmt: skip
+        self.group.stop(np.arange(self.group.size))
+        raise BlocksStopped
 
     def value(self, e: Expr, frame: Frame) -> Value:
         """An expression's value."""
