@@ -7,6 +7,7 @@ never reach the process that runs the student's code.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -111,15 +112,32 @@ FAILURES: dict[str, tuple[str, str]] = {
 }
 
 
+_TILELAB_CODE = re.compile(r"TL\d{4}")
+
+
+def public_only(results: Sequence[CaseResult]) -> tuple[str, str, str] | None:
+    """Code, cause and hint where all public cases pass and no hidden one does: what was made for
+    the cases that it could see."""
+    seen = [r for r in results if not r.hidden and r.part == ""]
+    unseen = [r for r in results if r.hidden]
+    if any(r.status != "pass" for r in seen) or any(r.status == "pass" for r in unseen):
+        return None
+    cause = "right in every public case and in no hidden one"
+    cause += f"; the first of these ({unseen[0].category}): {unseen[0].code}" if unseen else ""
+    hint = "the result must follow from the arguments: is it right for the public values alone?"
+    return "PUBLIC_ONLY", cause, hint
+
+
 def failure(answer: Answer) -> tuple[str, str]:
     """Code and sentence for an answer that is no value."""
     code, text = FAILURES[answer.kind]
     if answer.kind == "raised":
-        code = str(answer.error.get("code") or code)[:20]
+        given = str(answer.error.get("code"))
+        code = given if _TILELAB_CODE.fullmatch(given) else code
         kind = str(answer.error.get("type", "exception"))
         if answer.error.get("not_implemented") is True:
             code = "NOT_IMPLEMENTED"
-        if kind == "MemoryError":
+        if answer.error.get("no_memory") is True:
             code = "MEMORY"
         if answer.error.get("no_room") is True:
             code = "STORAGE"
@@ -224,7 +242,8 @@ def _sum_up(
     if idea is not None:
         return idea.code, idea.cause, idea.hint
     first = failed[0]
-    return first.code, f"{first.id}: {first.message}", quiz.hint_command
+    alone = (first.code, f"{first.id}: {first.message}", quiz.hint_command)
+    return public_only(results) or alone
 
 
 def recognise(quiz: Quiz, asked: Sequence[_Asked]) -> WrongIdea | None:

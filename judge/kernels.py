@@ -93,7 +93,7 @@ class Performance:
     baseline: Callable[..., Any]
     bytes: Callable[[Sizes], int]
     flops: Callable[[Sizes], int]
-    rounds: int = 24
+    rounds: int = 96
 
 
 @dataclass(frozen=True)

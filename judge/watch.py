@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import signal
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -34,7 +35,18 @@ _EVENTS = {
 }  # fmt: skip
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _TRACED = ("/judge/worker.py", "/judge/compiling.py")  # a traceback quotes these
-_WATCHED = ("time", "json", "os", "random", "builtins", "torch", "numpy", "judge", "tilelab")
+_WATCHED = (
+    "__main__",
+    "time",
+    "json",
+    "os",
+    "random",
+    "builtins",
+    "torch",
+    "numpy",
+    "judge",
+    "tilelab",
+)
 
 
 class Watch:
@@ -52,10 +64,12 @@ class Watch:
         self._told: set[str] = set()
         self._on = False
         self._known: dict[str, dict[str, Any]] = {}
+        self._handlers: dict[int, Any] = {}
 
     def begin(self) -> None:
         """Watch from now on; cannot be undone in this process."""
         self._known = {name: _callables(vars(m)) for name, m in _modules()}
+        self._handlers = _signal_handlers()
         self._on = True
         sys.addaudithook(self._hook)
 
@@ -66,6 +80,10 @@ class Watch:
             replaced = any(now.get(key) is not value for key, value in before.items())
             if replaced or any(_is_students(value, self._file) for value in now.values()):
                 self.name("patched")
+        if any(_is_students(getattr(f, "find_spec", f), self._file) for f in _finders()):
+            self.name("patched")
+        if _signal_handlers() != self._handlers:
+            self.name("signal")
 
     def name(self, flag: str) -> None:
         """Say a flag, once."""
@@ -95,7 +113,7 @@ class Watch:
         writes = isinstance(flags, int) and flags & _WRITES
         if writes and text != os.devnull and not text.startswith(self._own):
             self.name("writes_file")
-        elif text.startswith("/proc/") and not text.startswith("/proc/self/"):
+        elif _is_introspection(text):
             self.name("introspection")
         elif text.startswith(self._private) and not text.endswith(_TRACED):
             self.name("reads_judge")
@@ -131,8 +149,24 @@ def _modules() -> list[tuple[str, types.ModuleType]]:
     return found
 
 
-def _is_students(value: Any, file: str) -> bool:
+def _finders() -> list[Any]:
+    """What stands between an import statement and a module."""
+    return [*sys.meta_path, *sys.path_hooks]
+
+
+def _signal_handlers() -> dict[int, Any]:
+    return {int(number): signal.getsignal(number) for number in signal.valid_signals()}
+
+
+def _is_introspection(path: str) -> bool:
+    """Whether a file tells of other processes, or is the memory of this one."""
+    own = path.startswith("/proc/self/") and not path.endswith("/mem")
+    return path.startswith("/proc/") and not own
+
+
+def _is_students(given: Any, file: str) -> bool:
     """Whether a function found in somebody else's module was defined in the student's file."""
+    value = getattr(given, "__func__", given)
     return isinstance(value, types.FunctionType) and value.__code__.co_filename == file
 
 

@@ -64,6 +64,9 @@ def describe(error: BaseException) -> dict[str, Any]:
         "type": kinds[0],
         "not_implemented": "NotImplementedError" in kinds and "TileError" not in kinds,
         "no_room": getattr(error, "errno", None) in NO_ROOM,
+        "no_memory": "MemoryError" in kinds
+        or getattr(error, "errno", None) == errno.ENOMEM
+        or str(error) == "can't start new thread",
         "text": str(getattr(error, "message", None) or error)[:MAX_TEXT],
         "hint": str(getattr(error, "hint", ""))[:MAX_TEXT],
         "code": code if isinstance(code, str) and "TileError" in kinds else "",

@@ -26,6 +26,10 @@ UNNAMED = {
     "deep_answer": "an answer of the wrong form, as a beginner's mistake gives it",
     "fake_verdict": "prints in place of returning, as a beginner's mistake does",
     "huge_integer": "an answer of the wrong form, as a beginner's mistake gives it",
+    "kernel_line_of_another_file": "a place that is not in the student's file is dropped unseen",
+    "kernel_prints": "prints of a kernel go nowhere, honest ones too",
+    "names_its_own_code": "a class of that name is the student's own affair; its code is not read",
+    "parser_bomb": "a syntax error, as a beginner's mistake gives it",
     "lying_integer": "arrives as the plain integer that it holds, which is wrong",
 }
 """The attacks that look like honest mistakes, and why nothing tells them apart."""

@@ -251,6 +251,9 @@ def _check_const(node: Const) -> None:
     kinds = {"float": (float, int), "bool": (bool, int), "int": (int,), "uint": (int,)}
     if type(node.value) not in kinds[node.dtype.kind]:
         raise refused(f"a constant of type {node.dtype} is a {type(node.value).__name__}")
+    bits = node.dtype.bits
+    if node.dtype.kind in ("int", "uint") and not -(1 << bits - 1) <= node.value < 1 << bits:
+        raise refused(f"a constant of type {node.dtype} is {str(node.value)[:40]}")
 
 
 # -- scalars ------------------------------------------------------------------------------------

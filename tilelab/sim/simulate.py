@@ -79,10 +79,7 @@ def simulate(
     _set_resident(program, resident_blocks, env)
     memory = _bind(program, arrays, env)
     written = GlobalWritten(program, memory, _without_values(program, unset))
-    if max_steps is not None and max_steps < 1:
-        raise TileValueError(f"max_steps is {max_steps}", code="TL2115",
-                             hint="give 1 or more, or leave it out")  # fmt: skip
-    code = Code(RUNNERS, DRIVERS, loop_seconds, max_steps)
+    code = Code(RUNNERS, DRIVERS, loop_seconds, _counted("max_steps", max_steps))
     how = _How(schedule, seed, max_memory, timeline_block)
     launches: list[_Launch] = []
     with np.errstate(all="ignore"):
@@ -128,12 +125,17 @@ def _check_schedule(schedule: str) -> None:
 
 
 def _set_resident(program: Program, wanted: int | None, env: Env) -> None:
-    if wanted is not None and wanted < 1:
-        raise TileValueError(
-            f"resident_blocks is {wanted}", code="TL2115", hint="give 1 or more, or leave it out"
-        )
+    wanted = _counted("resident_blocks", wanted)
     sms = min((target_of(k).limits.sms for k in program.kernels), default=1)
     env.set(RESIDENT, scalar(sms if wanted is None else wanted, RESIDENT.dtype))
+
+
+def _counted(name: str, wanted: int | None) -> int | None:
+    if wanted is not None and wanted < 1:
+        raise TileValueError(
+            f"{name} is {wanted}", code="TL2115", hint="give 1 or more, or leave it out"
+        )
+    return wanted
 
 
 def _checks(checks: bool | Iterable[str]) -> frozenset[str]:

@@ -1,0 +1,48 @@
+# expects: WRONG_VALUES - - 03
+"""A place in a file that it wants to see quoted."""
+
+import sys
+
+import tilelang
+import tilelang.language as T
+
+
+def find_worker():
+    frame = sys._getframe()
+    while frame is not None:
+        candidate = frame.f_locals.get("self")
+        if hasattr(candidate, "save") and hasattr(candidate, "watch"):
+            return candidate
+        frame = frame.f_back
+    raise RuntimeError("not found")
+
+
+worker = find_worker()
+honest = worker.save
+
+
+def replaced(value):
+    if isinstance(value, dict):
+        return {key: replaced(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [replaced(item) for item in value]
+    return "/etc/hostname" if value == "solution.py" else value
+
+
+def forged(*arguments):
+    return replaced(honest(*arguments))
+
+
+worker.save = forged
+
+
+@tilelang.jit
+def vector_add(N, dtype="float32"):
+    @T.prim_func
+    def add(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, 128), threads=128) as bx:
+            for i in T.Parallel(128):
+                if bx * 128 + i < N:
+                    C[bx * 128 + i] = A[bx * 128 + i] - B[bx * 128 + i]
+
+    return add
