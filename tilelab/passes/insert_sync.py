@@ -25,11 +25,13 @@ from tilelab.ir import (
     While,
     as_expr,
     const_int,
+    walk,
 )
 from tilelab.ir.stmt import OWN_ELEMENTS
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.find_roles import WARP, Threads, threads_where
 from tilelab.passes.lower import OF_PROGRAM
+from tilelab.passes.part_branches import part_branches
 from tilelab.passes.shared_accesses import (
     ASYNC_READ,
     ATOMIC,
@@ -107,7 +109,8 @@ class Pending:
 @tile_pass("insert-sync", needs=("placed",), makes=("synchronised",))
 def insert_sync(program: Program, ctx: PassContext) -> Program:
     """Put barriers where threads hand shared data to each other, with the reason on each."""
-    kernels = tuple(Syncer(k, ctx).run() for k in program.kernels)
+    synced = (Syncer(k, ctx).run() for k in program.kernels)
+    kernels = tuple(part_branches(k, ctx.note) for k in synced)
     if all(a is b for a, b in zip(kernels, program.kernels, strict=True)):
         return program
     return replace(program, kernels=kernels)
@@ -294,14 +297,39 @@ class Syncer:
             self.ctx = kept
 
     def roles(self, s: WarpRoles, state: Pending) -> list[Stmt]:
+        """What all threads did before, a role's own barrier does not order: one of the block stands
+        before the roles. Roles that the program does not order itself are done before what follows.
+        """
+        accesses = self.accesses(s)
+        out = self._barrier_for(accesses, state, s)
+        outer = self.role, self.own_barriers
         done: list[Any] = []
         for role in s.roles:
             self.role = (self._number(role), role.count)
             self.own_barriers = role.own_barriers
             done.append(replace(role, body=self.seq(role.body, state.copy())))
-        self.role, self.own_barriers = None, True
+        self.role, self.own_barriers = outer
+        if not _orders_itself(s):
+            state.add(accesses)
         same = all(a.body is b.body for a, b in zip(done, s.roles, strict=True))
-        return [s if same else replace(s, roles=tuple(done))]
+        return [*out, s if same else replace(s, roles=tuple(done))]
+
+
+def _orders_itself(roles: WarpRoles) -> bool:
+    """Whether roles wait for each other: at mbarriers, or at barriers of the program's that are
+    no role's own."""
+    return any(
+        isinstance(n, Invoke) and _joins_roles(n, role.own_barriers)
+        for role in roles.roles
+        for n in walk(role.body)
+    )
+
+
+def _joins_roles(n: Invoke, own_barriers: bool) -> bool:
+    if n.intrinsic.waits and any(p.role == "barrier" for p in n.intrinsic.operands):
+        return True
+    of_block = n.intrinsic in _BARRIERS and not (own_barriers and n.intrinsic is SYNCTHREADS)
+    return of_block and not n.reason
 
 
 def _needs_looking_into(loop: For) -> bool:

@@ -18,7 +18,6 @@ from tilelab.ir import (
     If,
     Kernel,
     Let,
-    LoopKind,
     Node,
     ParallelFor,
     Scope,
@@ -36,7 +35,7 @@ from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.block_order import block_order
 from tilelab.passes.flat_locals import flat_locals
 from tilelab.passes.infer_layouts import worker_threads
-from tilelab.passes.lower_loops import scalar_rewriter
+from tilelab.passes.lower_loops import order_of, scalar_rewriter
 from tilelab.passes.lower_wide import lower_parallel
 from tilelab.passes.lowering_context import shared_state
 from tilelab.passes.persist import is_tile_loop
@@ -273,7 +272,6 @@ class Lowering:
         return [self.seq(s)]
 
     def loop(self, s: For) -> list[Stmt]:
-        kind = LoopKind.SERIAL if s.kind is LoopKind.PIPELINED else s.kind
         body = self.seq(s.body) if is_tile_loop(s) else self._repeated(s.body)
         return [
             replace(
@@ -281,7 +279,7 @@ class Lowering:
                 start=self.scalar.value(s.start),
                 extent=self.scalar.value(s.extent),
                 step=self.scalar.value(s.step),
-                kind=kind,
+                kind=order_of(s),
                 body=body,
                 attrs=(*s.attrs, (OF_PROGRAM, True)),
             )

@@ -278,9 +278,25 @@ class Elements:
 
     def inner_loop(self, s: For) -> Stmt:
         start, extent = self.value(s.start), self.value(s.extent)
-        return replace(
-            s, start=start, extent=extent, step=self.value(s.step), body=self.seq(s.body)
-        )
+        step, body = self.value(s.step), self.seq(s.body)
+        return replace(s, start=start, extent=extent, step=step, kind=order_of(s), body=body)
+
+
+def order_of(loop: For) -> LoopKind:
+    """How a loop's iterations run: lanes that write what others read or write come in order."""
+    if loop.kind is not LoopKind.LANES:
+        return LoopKind.SERIAL if loop.kind is LoopKind.PIPELINED else loop.kind
+    nodes = list(walk(loop.body))
+    written = [n for n in nodes if isinstance(n, Store)]
+    for store in written:
+        if not any(n is loop.var for i in store.indices for n in walk(i)):
+            return LoopKind.UNROLL
+        place = [i.key for i in store.indices]
+        home = store.buffer.storage
+        same = (n for n in nodes if isinstance(n, Load | Store) and n.buffer.storage is home)
+        if any([i.key for i in n.indices] != place for n in same):
+            return LoopKind.UNROLL
+    return loop.kind
 
 
 def _has_thread_digits(layout: Fragment) -> bool:
