@@ -36,6 +36,10 @@ class LoweredProgram(Protocol):
 
 Lower = Callable[[Target, bool], LoweredProgram]
 """(target, aligned) -> the lowered function."""
+Advise = Callable[[LoweredProgram, Target, str], str]
+"""(lowered function, target, kernel's name) -> what to write when it runs out of registers."""
+SLOW = ("spill", "C7510", "C7511", "C7512", "C7513", "C7514")
+"""Remarks that mean registers ran out, or that wgmma waits for itself because of it."""
 
 
 @dataclass
@@ -78,8 +82,10 @@ class Builds:
         pass_configs: Mapping[str, Any],
         options: tuple[str, ...],
         verbose: bool = False,
+        advise: Advise | None = None,
     ) -> None:
         self._name = name
+        self._advise = advise
         self._lower = lower
         self._wanted = wanted
         self._configs = pass_configs
@@ -116,7 +122,7 @@ class Builds:
         with self._lock:
             made = Build(target, aligned, self._lower, variant.cubin, variant)
             self._found[target, aligned] = made
-            self._warn(variant.cubin)
+            self._warn(made, variant.cubin)
 
     def cubin(self, build: Build) -> nvrtc.Cubin:
         """Machine code of a variant: from memory, from the cache on disk, or from NVRTC. What
@@ -124,12 +130,16 @@ class Builds:
         with self._lock:
             if build.cubin is None:
                 build.cubin = self._compiled(build)
-                self._warn(build.cubin)
+                self._warn(build, build.cubin)
             return build.cubin
 
-    def _warn(self, cubin: nvrtc.Cubin) -> None:
+    def _warn(self, build: Build, cubin: nvrtc.Cubin) -> None:
         for remark in cubin.warnings:
-            warnings.warn(f"{self._name}: {remark}", RuntimeWarning, stacklevel=4)
+            advice = ""
+            if self._advise is not None and remark.code in SLOW:
+                advice = self._advise(build.lowered, build.target, remark.kernel)
+            text = f"{self._name}: {remark}" + (f" ({advice})" if advice else "")
+            warnings.warn(text, RuntimeWarning, stacklevel=4)
 
     def registers(self, program: Program) -> dict[str, int]:
         """Registers a thread of each kernel of a variant, if it has been compiled."""
