@@ -8,8 +8,10 @@ next one is unpacked, and one barrier an iteration is enough:
     after:        wait for the last product; free its slots
 
 All warpgroups have waited for product k-1 before the barrier of iteration k, so place (k+1) % 2 is
-free behind it. Hides which loops allow it and how the barrier is kept from `insert-sync`, which
-leaves versioned tiles to the pass that made them.
+free behind it. The assembler moves the wait for a product freely inside straight code, up into the
+unpacking; the wait for the other operand is a loop, so the wait for the product stands behind it.
+Hides which loops allow it and how the barrier is kept from `insert-sync`, which leaves versioned
+tiles to the pass that made them.
 """
 
 from __future__ import annotations
@@ -173,9 +175,9 @@ def _in_turn(parts: Parts, *, again: bool) -> Stmt:
     why = "the tensor cores read what threads wrote"
     body = (
         *in_slot(parts.work, parts.places, slot),
+        *parts.arrival,
         WaitWgmma(0, "the product before is done; its operands may be overwritten", loc=loc),
         *((later,) if freed else ()),
-        *parts.arrival,
         Invoke(FENCE_PROXY_ASYNC, (), why, loc=loc),
         Invoke(SYNCTHREADS, (), why + "; the other place has been read", loc=loc),
         *in_slot((replace(gemm, waits=False),), parts.places, slot),
