@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any
 
 from tilelab.absent import absent
@@ -60,7 +59,7 @@ class JITKernel(Inspection):
         options = compiler_options(wishes.get("compile_flags"), self.pass_configs)
         options += compiler_options(compile_flags, {})
         self._builds = Builds(
-            function.name, self._lower, wanted, self.pass_configs, options, verbose, _advise
+            function.name, self._lower, wanted, self.pass_configs, options, verbose
         )
         self._launcher = Launcher(self.signature, self._builds.variant)
         self._told = False
@@ -195,15 +194,6 @@ class JITKernel(Inspection):
 
     def __repr__(self) -> str:
         return f"<JITKernel {self.signature} for {self.target}>"
-
-
-def _advise(lowered: LoweredProgram, target: Target, name: str) -> str:
-    """Tile sizes that a kernel which spills could have."""
-    from tilelab.suggest import smaller_tiles  # rarely needed, and loads a model of chips
-
-    kernels = lowered.program.kernels
-    mine = next((k for k in kernels if k.name == name), kernels[0])
-    return smaller_tiles(lowered.trace, prod(mine.user_threads), target.limits)
 
 
 def _outputs(function: Function, out_idx: int | Sequence[int] | None) -> tuple[int, ...]:

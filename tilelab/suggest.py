@@ -1,4 +1,4 @@
-"""Tile sizes in words: for a matrix product on a chip, and for a kernel that ran out of registers.
+"""suggest_config: tile sizes for a matrix product on a chip, each with the reasons for it.
 
 The candidates and the model that ranks them are `carver.template`'s; here they become arguments
 of a kernel, with what limits each one in words.
@@ -6,9 +6,7 @@ of a kernel, with what limits each one in words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from tilelab.carver.arch.cuda import CUDA
@@ -16,9 +14,6 @@ from tilelab.carver.roller.hint import Hint
 from tilelab.carver.template import MatmulTemplate
 from tilelab.dtypes import as_dtype
 from tilelab.errors import TileValueError
-from tilelab.ir import Buffer
-from tilelab.layout import Fragment
-from tilelab.passes.base import CompileTrace
 from tilelab.target import Limits
 
 
@@ -119,57 +114,3 @@ def _loads(hint: Hint, problem: MatmulTemplate) -> str:
     each = (rows + cols) * element / (2 * rows * cols) * 1000
     flying = (hint.pipeline_stage - 1) * (rows + cols) * hint.rstep[0] * element
     return f"loads: {each:.1f} bytes for 1000 FLOP, {flying} bytes of a block under way"
-
-
-OWN_REGISTERS = 40  # of a thread, beside its tiles: addresses, counters, temporaries
-REGISTER_BYTES, GRAIN, MOST_THREADS = 4, 8, 512
-
-
-def smaller_tiles(trace: CompileTrace, threads: int, limits: Limits) -> str:
-    """What would keep a kernel's fragments in the registers of its `threads` (those that compute):
-    a smaller largest fragment, or more threads. For the warning of a build that spills; empty for
-    a kernel without fragments."""
-    held = {d.buffer.root.name: d.buffer for d in trace.layouts if type(d.layout) is Fragment}
-    if not held:
-        return ""
-    largest = max(held.values(), key=_bytes)
-    room = _room(threads, limits)
-    parts = [f"fragments take {_each(held.values(), threads)} registers of a thread, {room} fit"]
-    shape = list(largest.static_shape)
-    while max(shape) > 1:
-        axis = shape.index(max(shape))
-        shape[axis] //= 2
-        if _each(held.values(), threads, _scaled(largest, shape)) <= room:
-            parts.append(f"{_text(shape)} instead of {_text(largest.static_shape)} for "
-                         f"{largest.root.name} would")  # fmt: skip
-            break
-    more = [t for t in (2 * threads, 4 * threads) if t <= MOST_THREADS]
-    enough = [t for t in more if _each(held.values(), t) <= _room(t, limits)]
-    if enough:
-        parts.append(f"so would {enough[0]} threads")
-    return "; ".join(parts)
-
-
-def _room(threads: int, limits: Limits) -> int:
-    """Registers that are left for tiles, of a thread of a block that has a multiprocessor."""
-    share = limits.registers_per_sm // threads // GRAIN * GRAIN
-    return min(limits.registers_per_thread, share) - OWN_REGISTERS
-
-
-def _bytes(tile: Buffer) -> int:
-    return prod(tile.static_shape) * tile.dtype.bytes
-
-
-def _each(tiles: Iterable[Buffer], threads: int, scale: float = 1) -> int:
-    """Registers of a thread that all tiles take, spread evenly, each `scale` times as large."""
-    total = sum(max(_bytes(t) * scale, REGISTER_BYTES * threads) for t in tiles)
-    return -(-int(total) // (REGISTER_BYTES * threads))
-
-
-def _scaled(tile: Buffer, shape: Sequence[int]) -> float:
-    """How much smaller a tile of another shape is."""
-    return prod(shape) / prod(tile.static_shape)
-
-
-def _text(shape: Sequence[int]) -> str:
-    return "x".join(map(str, shape))

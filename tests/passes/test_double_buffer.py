@@ -89,6 +89,50 @@ def test_a_block_that_takes_several_tiles(steps: int) -> None:
         _check(kernel, steps, columns=5, resident_blocks=2, schedule=schedule)
 
 
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_loop_that_another_one_enters_again(steps: int) -> None:
+    """As for a block's tiles, the last place has been read before the next run writes its first."""
+    M, N, runs = 128, TILE, 3
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((M, 2 * STEP), "float16"), X: T.Tensor((2 * STEP, N), "float16"),
+        B: T.Tensor((N, STEP * steps), "int8"), C: T.Tensor((M, N), "float"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=256) as _:
+            a = T.alloc_shared((M, STEP), "float16")
+            x = T.alloc_shared((STEP, N), "float16")
+            fixed = T.alloc_shared((M, STEP), "float16")
+            b = T.alloc_shared((N, STEP), "float16")
+            acc = T.alloc_fragment((M, N), "float")
+            T.copy(A[0, 0], fixed)
+            T.clear(acc)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[0, k * STEP], a)
+                T.copy(X[k * STEP, 0], x)
+                T.gemm(a, x, acc)
+            for _run in T.serial(runs):
+                for k in T.serial(steps):
+                    for i, j in T.Parallel(N, STEP):
+                        b[i, j] = T.cast(B[i, k * STEP + j], "float16")
+                    T.gemm(fixed, b, acc, transpose_B=True)
+            T.copy(acc, C)
+
+    made = tilelab.compile(kernel, target=HOPPER)
+    assert TURNS in _notes(made)
+    rng = np.random.default_rng(0)
+    a, x = (rng.integers(-4, 5, s).astype(np.float16) for s in ((M, 2 * STEP), (2 * STEP, N)))
+    b = rng.integers(-4, 5, (N, STEP * steps), dtype=np.int8)
+    want = a.astype(np.float32) @ x.astype(np.float32)
+    for k in range(0, STEP * steps, STEP):
+        want += runs * (a[:, :STEP].astype(np.float32) @ b[:, k : k + STEP].T.astype(np.float32))
+    for schedule in ("late", "eager", "random"):
+        c = np.full((M, N), np.nan, np.float32)
+        report = simulate(made.program, {"A": a, "X": x, "B": b, "C": c}, schedule=schedule)
+        assert report.ok, report
+        assert np.array_equal(c, want)
+
+
 def test_one_warpgroup() -> None:
     kernel = _kernel(4, stages=3, threads=128)
     assert TURNS in _notes(kernel)

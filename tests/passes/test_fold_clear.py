@@ -79,3 +79,47 @@ def test_mma_keeps_its_clear() -> None:
     """Only wgmma can overwrite."""
     kernel = tilelab.compile(gemm(128, 128, 128), target=AMPERE)
     assert FOLDED not in _notes(kernel)
+
+
+@pytest.mark.parametrize("where", ["before the gemm", "before the clear"])
+def test_an_iteration_that_ends_early_keeps_its_clears(where: str) -> None:
+    """It skips the gemm that would overwrite, or the clear that the next one relies on."""
+    first = where == "before the gemm"
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((M, K), "float16"), B: T.Tensor((K, N), "float16"), C: T.Tensor((M, N), "float")
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((M, STEP), "float16")
+            b = T.alloc_shared((STEP, N), "float16")
+            part = T.alloc_fragment((M, N), "float")
+            acc = T.alloc_fragment((M, N), "float")
+            T.clear(acc)
+            T.clear(part)
+            for k in T.serial(K // STEP):
+                T.copy(A[0, k * STEP], a)
+                T.copy(B[k * STEP, 0], b)
+                if first and k == 0:
+                    continue
+                T.gemm(a, b, part)
+                if not first:
+                    for i, j in T.Parallel(M, N):
+                        acc[i, j] += part[i, j]
+                    if k == 0:
+                        continue
+                    T.clear(part)
+            if first:
+                T.copy(part, C)
+            else:
+                T.copy(acc, C)
+
+    made = tilelab.compile(kernel, out_idx=[2], target=HOPPER)
+    assert FOLDED not in _notes(made)
+    torch.manual_seed(0)
+    a, b = torch.randn(M, K).half(), torch.randn(K, N).half()
+    parts = [a[:, k : k + STEP].float() @ b[k : k + STEP].float() for k in range(0, K, STEP)]
+    want = sum(parts[1:]) if first else sum(parts) + parts[0]  # the second sum holds the first
+    report = made.simulate(a, b)
+    assert report.ok, report
+    assert torch.allclose(report.outputs[0], want, atol=2e-3)

@@ -21,7 +21,9 @@ from dataclasses import dataclass, replace
 
 from tilelab.ir import (
     Alloc,
+    Break,
     Buffer,
+    Continue,
     For,
     If,
     Kernel,
@@ -40,7 +42,6 @@ from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.consumer_loop import at, is_wait, releases, slots_allow, without_names
 from tilelab.passes.forward_scale import whole_store
 from tilelab.passes.lowering_context import planning_context
-from tilelab.passes.persist import is_tile_loop
 from tilelab.passes.shared_extent import MERGE
 from tilelab.passes.shared_room import room
 from tilelab.passes.touch import touches
@@ -65,7 +66,6 @@ def double_buffer(kernel: Kernel, ctx: PassContext) -> Kernel:
         if not isinstance(node, Role) or node.name != "consumer":
             return None
         lower = planning_context(kernel, ctx, node.count)
-        again = any(isinstance(s, For) and is_tile_loop(s) for s in node.body.body)
 
         def turned(inner: Node) -> Node | None:
             if not isinstance(inner, For) or inner.kind is not LoopKind.SERIAL:
@@ -74,7 +74,7 @@ def double_buffer(kernel: Kernel, ctx: PassContext) -> Kernel:
             if parts is None or not _fits(kernel, parts, ctx):
                 return None
             found.append(parts)
-            return _in_turn(parts, again=again)
+            return _in_turn(parts, again=not any(inner is s for s in node.body.body))
 
         return replace(node, body=rewrite_statements(node.body, turned))
 
@@ -109,6 +109,8 @@ def parts_of(loop: For, kernel: Kernel, lower: LowerContext) -> Parts | None:
     gemms = [n for n in walk(loop.body) if isinstance(n, Gemm)]
     place = next((i for i, s in enumerate(body) if isinstance(s, Gemm)), None)
     if len(gemms) != 1 or place is None:
+        return None
+    if any(isinstance(n, Break | Continue) for n in walk(loop.body)):
         return None
     gemm = body[place]
     assert isinstance(gemm, Gemm)
@@ -165,8 +167,7 @@ def _fits(kernel: Kernel, parts: Parts, ctx: PassContext) -> bool:
 
 
 def _in_turn(parts: Parts, *, again: bool) -> Stmt:
-    """The loop with its product one iteration behind. `again`: it is entered once for each tile
-    of the block."""
+    """The loop with its product one iteration behind. `again`: another loop enters it again."""
     loop, gemm, loc = parts.loop, parts.gemm, parts.gemm.loc
     trip = (loop.var - loop.start) // loop.step
     slot = trip % PLACES
@@ -189,7 +190,7 @@ def _in_turn(parts: Parts, *, again: bool) -> Stmt:
     if ends:
         after += ends if const_int(some) == 1 else [If(some, Seq(ends, loc=loc), loc=loc)]
     if again:
-        why = "the last place has been read before the next tile's first one is written"
+        why = "the last place has been read before the loop's next run writes its first"
         after.append(Invoke(SYNCTHREADS, (), why, loc=loc))
     turned = replace(loop, body=Seq(body, loc=loop.loc))
     return Seq((turned, *after), loc=loop.loc)

@@ -13,14 +13,17 @@ from dataclasses import replace
 from operator import is_
 
 from tilelab.ir import (
+    Break,
     Buffer,
     Const,
+    Continue,
     For,
     Kernel,
     Seq,
     Stmt,
     binary,
     const_int,
+    walk,
 )
 from tilelab.ir.rewrite import map_statements
 from tilelab.passes.base import PassContext, kernel_pass
@@ -80,7 +83,7 @@ def _fold_first(body: list[Stmt], place: int, loop: For, kernel: Kernel, ctx: Pa
 
 def _fold_round(body: list[Stmt], place: int, loop: For, kernel: Kernel, ctx: PassContext) -> None:
     """A clear before a loop, and one behind the accumulator's last use in each iteration."""
-    inner = list(loop.body.body)
+    inner = [] if _leaves_early(loop) else list(loop.body.body)
     for gemm in (s for s in inner if isinstance(s, Gemm)):
         mine = [s for s in inner if _touched(s, gemm.c.buffer)]
         last = _clear_before(inner, gemm.c.buffer)
@@ -99,6 +102,11 @@ def _fold_round(body: list[Stmt], place: int, loop: For, kernel: Kernel, ctx: Pa
         _drop(body, before)
         ctx.note(f"each {gemm.label()} overwrites it: it needs no zeros", gemm)
         return
+
+
+def _leaves_early(loop: For) -> bool:
+    """Whether an iteration may end before its last statement."""
+    return any(isinstance(n, Break | Continue) for n in walk(loop.body))
 
 
 def _with(loop: For, old: Stmt, new: Stmt) -> For:
@@ -126,7 +134,7 @@ def _can_overwrite(gemm: Gemm, kernel: Kernel, ctx: PassContext) -> bool:
 def _only_user(loop: For, kernel: Kernel, ctx: PassContext) -> Gemm | None:
     """The wgmma in a loop's body that alone touches its accumulator there, and surely runs."""
     count = const_int(loop.extent)
-    if count is None or count < 1:
+    if count is None or count < 1 or _leaves_early(loop):
         return None
     for stmt in loop.body.body:
         if not isinstance(stmt, Gemm) or not _can_overwrite(stmt, kernel, ctx):

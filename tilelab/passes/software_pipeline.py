@@ -38,7 +38,7 @@ from tilelab.passes.plan_pipeline import plan_of_loop
 from tilelab.passes.versions import in_slot, sequence, versioned
 from tilelab.thread.intrinsics.barrier import FENCE_PROXY_ASYNC, SYNCTHREADS
 from tilelab.thread.intrinsics.cp_async import CP_ASYNC_COMMIT, cp_async_wait
-from tilelab.thread.nodes import Invoke
+from tilelab.thread.nodes import Invoke, WarpRoles
 from tilelab.tile.context import LowerContext
 from tilelab.tile.ops.copy import Copy
 from tilelab.tile.structure import FRAGMENTS_AHEAD, setting
@@ -51,6 +51,9 @@ def software_pipeline(kernel: Kernel, ctx: PassContext) -> Kernel:
     top = kernel.body.body
     taken = {n.buffer.name for n in walk(kernel) if isinstance(n, Alloc)}
     lower = LowerContext(shared_state(kernel, ctx, taken), as_expr(0), kernel.num_threads)
+    # In a role of the program other threads share the gemm than the kernel has.
+    roles = any(isinstance(n, WarpRoles) for n in walk(kernel))
+    stepwise = bool(setting(ctx, FRAGMENTS_AHEAD)) and not roles
 
     def realise(node: Node) -> Node | None:
         if not isinstance(node, For) or node.kind is not LoopKind.PIPELINED:
@@ -58,7 +61,7 @@ def software_pipeline(kernel: Kernel, ctx: PassContext) -> Kernel:
         plan = plan_of_loop(node)
         if plan is not None and plan.mechanism == "cp.async":
             again = not any(node is s for s in top)
-            return _realise(node, plan, rings, lower, again=again)
+            return _realise(node, plan, rings, lower, again=again, stepwise=stepwise)
         body = rewrite_statements(node.body, realise)
         attrs = tuple(a for a in node.attrs if a[0] != "plan")
         return replace(node, kind=LoopKind.SERIAL, num_stages=None, attrs=attrs, body=body)
@@ -77,12 +80,13 @@ def _with_allocs(kernel: Kernel, rings: list[Buffer]) -> Kernel:
 
 
 def _realise(
-    loop: For, plan: PipelinePlan, rings: list[Buffer], lower: LowerContext, *, again: bool
-) -> Seq:
+    loop: For, plan: PipelinePlan, rings: list[Buffer], lower: LowerContext, *, again: bool,
+    stepwise: bool,
+) -> Seq:  # fmt: skip
     """Prologue and steady loop; `rings` gets the buffers that both need.
 
     `again`: the loop is entered more than once, so its first copies must wait until the last tiles
-    of the time before have been read.
+    of the time before have been read. `stepwise`: a gemm may be taken apart.
     """
     stages, ahead = plan.num_stages, plan.prefetch
     producers = [op.op for op in plan.producers]
@@ -96,7 +100,7 @@ def _realise(
     uses_wgmma = any(op.engine.startswith("wgmma") for op in plan.consumers)
     arrival = _arrival(loop, ahead, uses_wgmma)
     started = [issue, Invoke(CP_ASYNC_COMMIT, (), loc=loop.loc)]
-    parts = ahead_of(loop, work, slots, stages, lower) if setting(lower, FRAGMENTS_AHEAD) else None
+    parts = ahead_of(loop, work, slots, stages, lower) if stepwise else None
     if parts is None:
         body = [*arrival, *started, *in_slot(work, slots, trip % stages)]
         before = [prologue]

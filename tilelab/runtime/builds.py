@@ -11,12 +11,14 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, Protocol
 
 from tilelab.codegen.source import CudaSource
 from tilelab.errors import Loc, TileRuntimeError
 from tilelab.passes.base import CompileTrace
 from tilelab.passes.plan_shared_memory import check_fit
+from tilelab.passes.smaller_tiles import smaller_tiles
 from tilelab.runtime import cache, driver, nvrtc
 from tilelab.runtime.module import Variant
 from tilelab.target import DEFAULT_TARGET, Target
@@ -36,8 +38,6 @@ class LoweredProgram(Protocol):
 
 Lower = Callable[[Target, bool], LoweredProgram]
 """(target, aligned) -> the lowered function."""
-Advise = Callable[[LoweredProgram, Target, str], str]
-"""(lowered function, target, kernel's name) -> what to write when it runs out of registers."""
 SLOW = ("spill", "C7510", "C7511", "C7512", "C7513", "C7514")
 """Remarks that mean registers ran out, or that wgmma waits for itself because of it."""
 
@@ -82,10 +82,8 @@ class Builds:
         pass_configs: Mapping[str, Any],
         options: tuple[str, ...],
         verbose: bool = False,
-        advise: Advise | None = None,
     ) -> None:
         self._name = name
-        self._advise = advise
         self._lower = lower
         self._wanted = wanted
         self._configs = pass_configs
@@ -136,8 +134,11 @@ class Builds:
     def _warn(self, build: Build, cubin: nvrtc.Cubin) -> None:
         for remark in cubin.warnings:
             advice = ""
-            if self._advise is not None and remark.code in SLOW:
-                advice = self._advise(build.lowered, build.target, remark.kernel)
+            if remark.code in SLOW:
+                kernels = build.lowered.program.kernels
+                mine = next((k for k in kernels if k.name == remark.kernel), kernels[0])
+                threads, limits = prod(mine.user_threads), build.target.limits
+                advice = smaller_tiles(build.lowered.trace, threads, limits)
             text = f"{self._name}: {remark}" + (f" ({advice})" if advice else "")
             warnings.warn(text, RuntimeWarning, stacklevel=4)
 
