@@ -71,11 +71,13 @@ class ParallelFor(Stmt):
 
 @dataclass(frozen=True, eq=False)
 class If(Stmt):
-    """A branch; `orelse` may be empty."""
+    """A branch; `orelse` may be empty. `threads` (first, count), in tile IR: the range of threads
+    that take it, where the tile operations of `then` are spread over just these."""
 
     cond: Expr
     then: Seq
     orelse: Seq | None = None
+    threads: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,16 +2,13 @@
 
 `if tx < 128: A elif tx < 256: B else: C` says what T.ws says: each side is a program of its own
 threads. As roles, tile operations inside are spread over just those threads, and the barriers
-that they need join just those threads. Branches without such work stay branches.
+that they need join just those threads. Branches without such work stay branches. Tile operations
+in other branches on the thread index: `find_teams.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-
 from tilelab.ir import (
-    Binary,
     Expr,
     If,
     Kernel,
@@ -23,33 +20,14 @@ from tilelab.ir import (
     Stmt,
     Store,
     Var,
-    const_int,
     map_children,
     walk,
 )
 from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.find_teams import find_teams
+from tilelab.passes.thread_ranges import Threads, sides, threads_where
 from tilelab.thread.nodes import Invoke, Role, WarpRoles
 from tilelab.tile.op import TileOp
-
-WARP = 32
-
-
-@dataclass(frozen=True)
-class Threads:
-    """Threads first .. stop-1 of the block."""
-
-    first: int
-    stop: int
-
-    @property
-    def whole_warps(self) -> bool:
-        return self.first < self.stop and not (self.first % WARP or self.stop % WARP)
-
-    def minus(self, other: Threads) -> Threads | None:
-        """What is left without `other`, which lies at one end; None where that is no range."""
-        if other.first == self.first:
-            return Threads(other.stop, self.stop)
-        return Threads(self.first, other.first) if other.stop == self.stop else None
 
 
 @kernel_pass("find-roles", needs=("checked",))
@@ -59,7 +37,7 @@ def find_roles(kernel: Kernel, ctx: PassContext) -> Kernel:
     one_axis = len(wide) == 1 and wide[0] is kernel.thread_vars[0]
     thread = wide[0] if one_axis else None
     finder = _Finder(thread, Threads(0, kernel.num_threads), ctx)
-    return map_children(kernel, finder.visit)
+    return find_teams(map_children(kernel, finder.visit), thread, ctx)
 
 
 class _Finder:
@@ -85,7 +63,7 @@ class _Finder:
             return None
         found: list[Role] = []
         left: Threads | None = self.block
-        for cond, body in _sides(branch):
+        for cond, body in sides(branch):
             if left is None:
                 return None
             mine = left if cond is None else threads_where(cond, self.thread, left)
@@ -97,59 +75,6 @@ class _Finder:
             left = left.minus(mine)
         self.ctx.note(f"{len(found)} warp role(s) by thread index", branch)
         return WarpRoles(tuple(found), loc=branch.loc)
-
-
-def threads_where(cond: Expr, thread: Var | None, within: Threads) -> Threads | None:
-    """The threads of `within` for which a condition holds, where it says a range."""
-    if not isinstance(cond, Binary) or thread is None:
-        return None
-    if cond.op == "and":
-        first = threads_where(cond.a, thread, within)
-        return None if first is None else threads_where(cond.b, thread, first)
-    limit, rule = const_int(cond.b), _RANGES.get(cond.op)
-    size = 1 if cond.a is thread else _group_size(cond.a, thread)
-    if size is None or limit is None or rule is None:
-        return None
-    return rule(limit, size, within)
-
-
-def _group_size(value: Expr, thread: Var) -> int | None:
-    """n where a value is the number of the thread's group of n: `tx // 32` is that of its warp."""
-    if not isinstance(value, Binary) or value.op != "//" or value.a is not thread:
-        return None
-    size = const_int(value.b)
-    return size if size is not None and size > 0 else None
-
-
-def _below(limit: int, size: int, within: Threads) -> Threads:
-    return Threads(within.first, min(limit * size, within.stop))
-
-
-def _from(limit: int, size: int, within: Threads) -> Threads:
-    return Threads(max(limit * size, within.first), within.stop)
-
-
-_RANGES: dict[str, Callable[[int, int, Threads], Threads]] = {
-    "<": _below,
-    "<=": lambda limit, size, within: _below(limit + 1, size, within),
-    ">": lambda limit, size, within: _from(limit + 1, size, within),
-    ">=": _from,
-    "==": lambda limit, size, within: _below(limit + 1, size, _from(limit, size, within)),
-}
-"""Threads of a range whose group, of `size` threads, has a number with this relation to a limit."""
-
-
-def _sides(branch: If) -> Iterator[tuple[Expr | None, Seq]]:
-    """Conditions and bodies of an if, elif, else chain."""
-    yield branch.cond, branch.then
-    rest = branch.orelse
-    if rest is None or not rest.body:
-        return
-    inner = rest.body[0]
-    if len(rest.body) == 1 and isinstance(inner, If):
-        yield from _sides(inner)
-    else:
-        yield None, rest
 
 
 def _wants_own_threads(branch: If) -> bool:

@@ -10,6 +10,7 @@ from tilelab.errors import TileInternalError, TileNotSupported, TileValueError
 from tilelab.ir import (
     Alloc,
     Buffer,
+    If,
     Kernel,
     Load,
     Node,
@@ -100,6 +101,8 @@ def threads_of(kernel: Kernel) -> Iterator[tuple[Node, int]]:
 
     def visit(node: Node, threads: int) -> Iterator[tuple[Node, int]]:
         threads = node.count if isinstance(node, Role) else threads
+        if isinstance(node, If) and node.threads is not None:
+            threads = node.threads[1]
         yield node, threads
         for child in children(node):
             yield from visit(child, threads)

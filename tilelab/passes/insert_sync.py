@@ -29,7 +29,6 @@ from tilelab.ir import (
 )
 from tilelab.ir.stmt import OWN_ELEMENTS
 from tilelab.passes.base import PassContext, tile_pass
-from tilelab.passes.find_roles import WARP, Threads, threads_where
 from tilelab.passes.lower import OF_PROGRAM
 from tilelab.passes.part_branches import part_branches
 from tilelab.passes.shared_accesses import (
@@ -42,6 +41,7 @@ from tilelab.passes.shared_accesses import (
 )
 from tilelab.passes.shared_lifetimes import overlapping
 from tilelab.passes.staging_room import named_barriers
+from tilelab.passes.thread_ranges import WARP, Threads, threads_where
 from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC,
     MBARRIER_ARRIVE,

@@ -48,7 +48,6 @@ from tilelab.thread.nodes import (
     Alignment,
     Invoke,
     Program,
-    Role,
     SharedSlot,
     TensorMap,
     ThreadKernel,
@@ -297,6 +296,9 @@ class Lowering:
 
     def branch(self, s: If) -> list[Stmt]:
         cond = self.scalar.value(s.cond)
+        if s.threads is not None:
+            then = self._team(*s.threads, s.then, branches=1)
+            return [replace(s, cond=cond, then=then, threads=None)]
         self.branches += 1
         orelse = None if s.orelse is None else self.seq(s.orelse)
         then = self.seq(s.then)
@@ -318,25 +320,30 @@ class Lowering:
     def same(self, s: Stmt) -> list[Stmt]:
         return [s]
 
-    def _thread_in(self, role: Role) -> tuple[list[Let], Expr]:
-        """The thread's number within a role, with bounds that layout formulas rely on."""
-        if role.first == 0 and role.count == self.ctx.num_threads:
+    def _thread_in(self, first: int, count: int) -> tuple[list[Let], Expr]:
+        """The thread's number within a team, with bounds that layout formulas rely on."""
+        if first == self.ctx.first_thread and count == self.ctx.num_threads:
             return [], self.ctx.tid
-        tid = Var("tid", lo=0, hi=role.count - 1)
-        return [Let(tid, self.ctx.tid - role.first, loc=self.kernel.loc)], tid
+        if count == 1:
+            return [], as_expr(0)
+        tid = Var("tid", lo=0, hi=count - 1)
+        return [Let(tid, self.ctx.tid - (first - self.ctx.first_thread), loc=self.kernel.loc)], tid
+
+    def _team(self, first: int, count: int, body: Seq, branches: int = 0) -> Seq:
+        """Statements that only the threads from `first` on run, with tiles spread over them."""
+        lets, tid = self._thread_in(first, count)
+        inner = replace(self.ctx, tid=tid, num_threads=count, first_thread=first)
+        lower = Lowering(inner, self.kernel)
+        lower.branches = branches
+        done = lower.with_exit(lower.seq(body))
+        self.slots.extend(lower.slots)
+        self.views.extend(lower.views)
+        used = {id(n) for n in _outside_maps(done)}
+        return replace(done, body=(*(s for s in lets if id(s.var) in used), *done.body))
 
     def roles(self, s: WarpRoles) -> list[Stmt]:
-        out: list[Role] = []
-        for role in s.roles:
-            lets, tid = self._thread_in(role)
-            inner = replace(self.ctx, tid=tid, num_threads=role.count, first_thread=role.first)
-            lower = Lowering(inner, self.kernel)
-            body = lower.with_exit(lower.seq(role.body))
-            self.slots.extend(lower.slots)
-            used = {id(n) for n in _outside_maps(body)}
-            start = tuple(let for let in lets if id(let.var) in used)
-            out.append(replace(role, body=replace(body, body=(*start, *body.body))))
-        return [replace(s, roles=tuple(out))]
+        roles = (replace(r, body=self._team(r.first, r.count, r.body)) for r in s.roles)
+        return [replace(s, roles=tuple(roles))]
 
 
 _RULES: dict[type[Stmt], Callable[[Lowering, Any], list[Stmt]]] = {

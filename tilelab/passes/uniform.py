@@ -12,6 +12,7 @@ from tilelab.ir import (
     Expr,
     For,
     If,
+    Kernel,
     Let,
     Load,
     Node,
@@ -29,7 +30,7 @@ from tilelab.thread.nodes import Invoke, Ref, ThreadKernel, VectorCopy
 class Uniformity:
     """Knows the names and register arrays of one kernel that may differ between threads."""
 
-    def __init__(self, kernel: ThreadKernel) -> None:
+    def __init__(self, kernel: ThreadKernel | Kernel) -> None:
         self.varying = {id(v) for v in kernel.thread_vars}
         size = -1
         while size != len(self.varying):  # a loop may feed what stands before in its body

@@ -110,9 +110,12 @@ def _effects(kind: type[TileOp]) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class TileOp(Stmt):
-    """One operation on whole tiles. Subclasses declare operands with reads/writes/updates."""
+    """One operation on whole tiles. Subclasses declare operands with reads/writes/updates. `team`
+    says which threads may run it together: whole "warps", "any" (the tile is spread over those
+    there are), or that "each" does its own."""
 
     op_name: ClassVar[str] = ""
+    team: ClassVar[str] = "warps"
 
     def operands(self, *effects: str) -> tuple[Region, ...]:
         """Operands with any of the given effects ("reads", "writes", "updates")."""

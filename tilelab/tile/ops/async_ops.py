@@ -78,6 +78,8 @@ def _placed(op: _Transfer) -> Stmt:
 class _Transfer(TileOp):
     """What these copies have in common."""
 
+    team: ClassVar[str] = "any"
+
     src: Region = reads()
     dst: Region = writes()
 

@@ -214,6 +214,7 @@ class AtomicTile(TileOp):
     """`dst = dst op src`, element by element, each in one step."""
 
     op_name: ClassVar[str] = "atomic"
+    team: ClassVar[str] = "any"
 
     dst: Region = updates()
     src: Region = reads()

@@ -21,6 +21,7 @@ class BarrierInit(TileOp):
     """Make each place of `barrier` an mbarrier that expects `arrivals`; `thread` counts threads."""
 
     op_name: ClassVar[str] = "barrier init"
+    team: ClassVar[str] = "each"
 
     barrier: Buffer
     arrivals: tuple[int, ...]

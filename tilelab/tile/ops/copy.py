@@ -73,6 +73,7 @@ class Copy(TileOp):
     `barrier` (TMA)."""
 
     op_name: ClassVar[str] = "copy"
+    team: ClassVar[str] = "any"
 
     src: Region = reads()
     dst: Region = writes()

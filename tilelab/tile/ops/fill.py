@@ -57,6 +57,7 @@ class Fill(TileOp):
     """`dst[...] = value`."""
 
     op_name: ClassVar[str] = "fill"
+    team: ClassVar[str] = "any"
 
     dst: Region = writes()
     value: Expr = as_expr(0)

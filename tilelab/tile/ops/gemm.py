@@ -288,6 +288,7 @@ class WaitWgmma(TileOp):
     accumulators that may be used from then on, where a pass knows them."""
 
     op_name: ClassVar[str] = "wait_wgmma"
+    team: ClassVar[str] = "each"
 
     pending: int = 0
     why: str = "the program uses what the gemm computed"

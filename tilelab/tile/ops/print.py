@@ -22,6 +22,7 @@ class Print(TileOp):
     """Thread `thread` prints every element of `src`, after `message`."""
 
     op_name: ClassVar[str] = "print"
+    team: ClassVar[str] = "each"
 
     src: Region = reads()
     message: str = ""

@@ -19,6 +19,7 @@ class RegisterBudget(TileOp):
     """Let the warp groups that run this have `count` registers a thread."""
 
     op_name: ClassVar[str] = "register budget"
+    team: ClassVar[str] = "each"
 
     count: int
     raises: bool
