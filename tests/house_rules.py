@@ -42,6 +42,7 @@ LAZY = {
     "matplotlib",
     "ipywidgets",
     "anywidget",
+    "playwright",
     "traitlets",
     "cuda",
 }

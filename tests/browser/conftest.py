@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -17,12 +16,11 @@ from typing import Any
 
 import pytest
 
+from tilelab.widgets.bare import FLAGS, chromium
+
 pytest.importorskip("playwright")
 pytest.importorskip("jupyterlab")
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
-)
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+CHROMIUM = chromium()
 ROOT = Path(__file__).parents[2]
 
 PRELUDE = """%load_ext tilelab
@@ -31,6 +29,7 @@ from tilelab import layout
 from tests.kernels import gemm
 plain = {"tl.plain_pipeline": True}
 kernel = tilelab.compile(gemm(256, 256, 512), target="sm_90a", out_idx=-1, pass_configs=plain)
+fast = tilelab.compile(gemm(128, 128, 128), target="sm_90a", out_idx=-1)
 import torch, tilelab.language as T
 a, b = torch.ones(256, 512).half(), torch.ones(512, 256).half()
 @T.prim_func
@@ -60,6 +59,7 @@ CELLS = {
     "accesses": "widgets.accesses(copied, torch.ones(64, 64))",
     "player": "widgets.player(kernel, a, b)",
     "roofline": "widgets.roofline(kernel, a, b)",
+    "compare": "widgets.compare(fast)",
 }
 LAST = "print('same sockets:', sockets == listening())"
 

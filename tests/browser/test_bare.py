@@ -15,11 +15,11 @@ import pytest
 
 import tilelab
 import tilelab.language as T
-from tests.browser.bare import Bare, bare_page
 from tests.browser.conftest import CHROMIUM
 from tests.kernels import gemm
 from tilelab.layout import atoms, row_major
-from tilelab.widgets import layout_panel
+from tilelab.widgets import compare_panel, layout_panel
+from tilelab.widgets.bare import Bare, bare_page
 from tilelab.widgets.host import script
 from tilelab.widgets.panel import Panel
 from tilelab.widgets.passes import PassPanel
@@ -59,6 +59,7 @@ PANELS: dict[str, Callable[[], Panel]] = {
     "accesses": transposed,
     "player": lambda: PlayerPanel(*product()),
     "roofline": lambda: RooflinePanel(*product()),
+    "compare": lambda: compare_panel(product()[0]),
 }
 # A control of each widget that asks Python for something, and what to do with it.
 ASKS = {
@@ -69,6 +70,7 @@ ASKS = {
     "accesses": ("better", "click", ""),
     "player": ("block", "fill", "1"),
     "roofline": ("target", "select", "sm_80"),
+    "compare": ("side-0", "select", "1"),
 }
 
 

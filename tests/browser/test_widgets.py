@@ -169,6 +169,20 @@ def test_roofline_of_another_chip(widget: Any) -> None:
     widget.locator("h3", has_text="sm_80").wait_for(timeout=10_000)
 
 
+@on("compare")
+def test_compare_shows_two_steps_and_their_gain(widget: Any) -> None:
+    assert "gain of the step" in widget.locator("[data-key=ladder] svg").text_content()
+    widget.locator("[data-key=picture]").select_option("memory")
+    widget.locator("[data-key=side-0-0] svg", has_text="limit of a block").wait_for(timeout=20_000)
+    before = text(widget.locator("[data-facts='0']"))
+    widget.locator("[data-key=side-0]").focus()
+    widget.locator("[data-key=side-0]").press("End")
+    widget.page.wait_for_function(
+        "([w, t]) => w.querySelector('[data-facts=\"0\"]').textContent !== t",
+        arg=[widget.element_handle(), before], timeout=20_000,
+    )  # fmt: skip
+
+
 def test_theme_follows_the_notebook(page: Any) -> None:
     root = page.locator(".tilelab").first
     assert root.get_attribute("data-theme") == "light"

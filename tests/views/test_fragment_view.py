@@ -24,7 +24,7 @@ def fragments(draw: st.DrawFn) -> Fragment:
     return made.replicate(draw(st.sampled_from([1, 2, 3])))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(fragments())
 def test_map_equals_enumeration_both_ways(fragment: Fragment) -> None:
     view = fragment_view(fragment)

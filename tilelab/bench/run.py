@@ -56,7 +56,7 @@ def run(
             raise TileRuntimeError(
                 f"{', '.join(refused)} needs an NVIDIA GPU and there is none here",
                 code="TL2104",
-                hint="run compile and sim, which need none",
+                hint="run compile, sim and notebook, which need none",
             )
         names = [n for n in names if n not in NEEDS_GPU]
     beside = Beside(parse_peers(peers), load(references, PROBLEMS))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -200,6 +203,33 @@ def _rate(size: int, found: dict[str, float]) -> float:
     return size**3 / found["seconds"] / 1e6
 
 
+_NOTEBOOK = {
+    "first picture": ("from the import to a GEMM's first picture", 3.0),
+    "svg 128x128": ("SVG of a 128x128 fragment", 0.3),
+    "svg 256x256": ("SVG of a 256x256 fragment", 1.0),
+    "paint 128x128": ("first paint of a 128x128 fragment's explorer, in chromium", 0.5),
+    "paint 256x256": ("first paint of a 256x256 fragment's explorer, in chromium", 1.0),
+    "reaction": ("from the slider to the picture of another plan, compiled anew", None),
+    "reaction again": ("from the slider to the picture of the kernel's own plan", None),
+}
+"""Key of widgets.timing -> the row's name, and the most that the notebook's requirements allow."""
+
+
+def notebook(beside: Beside, progress: Progress) -> list[Row]:
+    """How long the notebook's pictures take, in a fresh process; the bound is what is allowed."""
+    progress("notebook")
+    done = subprocess.run(
+        [sys.executable, "-m", "tilelab.widgets.timing"], capture_output=True, text=True, check=True
+    )
+    found: dict[str, float] = json.loads(done.stdout)
+    return [
+        Row(
+            name, "s", {"tilelab": found.get(key)}, bound, "least of some rounds; empty: no browser"
+        )
+        for key, (name, bound) in _NOTEBOOK.items()
+    ]
+
+
 SUITES: dict[str, Suite] = {
     "gemm": _measured_suite(rows.GEMM),
     "ampere": _measured_suite(rows.AMPERE),
@@ -213,5 +243,6 @@ SUITES: dict[str, Suite] = {
     "compile": compile_,
     "launch": launch,
     "sim": sim,
+    "notebook": notebook,
 }
-NEEDS_GPU = frozenset(SUITES) - {"compile", "sim"}
+NEEDS_GPU = frozenset(SUITES) - {"compile", "sim", "notebook"}

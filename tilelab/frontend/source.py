@@ -7,9 +7,11 @@ from __future__ import annotations
 import __future__
 
 import ast
+import inspect
 import linecache
 import sys
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from types import CodeType, FunctionType
@@ -17,7 +19,7 @@ from typing import cast
 
 from tilelab.errors import Loc, TileRuntimeError
 
-COMMAND_LINE = "<command line>"
+COMMAND_LINE, EXECUTED = "<command line>", "<executed text>"
 _FUTURE = reduce(
     lambda mask, name: mask | getattr(__future__, name).compiler_flag,
     __future__.all_feature_names,
@@ -68,10 +70,27 @@ def _candidates(fn: FunctionType) -> list[tuple[str, str]]:
     linecache.checkcache(file)
     lines = linecache.getlines(file, fn.__globals__)
     found = [(file, "".join(lines))] if lines else []
-    command = _command_text() if file == "<string>" else None
-    if command is not None and not lines:
+    if lines or file != "<string>":
+        return found
+    command = _command_text()
+    if command is not None:
         found.append((COMMAND_LINE, command))
-    return found
+    return [*found, *_executed_texts(fn.__code__)]
+
+
+def _executed_texts(code: CodeType) -> Iterator[tuple[str, str]]:
+    """Texts that a caller of `exec` has at hand while the text runs, also registered for error
+    messages. That one of them is the function's own is checked like for any other."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        caller, what = frame.f_back, frame.f_code
+        if caller is not None and (what.co_filename, what.co_name) == ("<string>", "<module>"):
+            for value in (*caller.f_locals.values(), *caller.f_code.co_consts):
+                if isinstance(value, str) and f"def {code.co_name}" in value:
+                    lines = value.splitlines(keepends=True)
+                    linecache.cache[EXECUTED] = (len(value), None, lines, EXECUTED)
+                    yield EXECUTED, value
+        frame = caller
 
 
 def _command_text() -> str | None:

@@ -14,40 +14,42 @@ PLAIN = "tl.plain_pipeline"
 
 @dataclass(frozen=True)
 class Switch:
-    """A key of pass_configs with its value by default and in the textbook structure."""
+    """A key of pass_configs with its value by default and in the textbook structure. `what` is
+    what it adds, in a few words for pictures."""
 
     key: str
     default: Any
     plain: Any
+    what: str = ""
 
 
-PERSISTENT = Switch("tl.persistent", None, False)
+PERSISTENT = Switch("tl.persistent", None, False, "resident blocks that take tile after tile")
 """Blocks that live as long as the launch and take tile after tile; None: where a multiprocessor
 holds a single block, True: wherever it is possible."""
-GROUP_ORDER = Switch("tl.group_order", -1, 0)
+GROUP_ORDER = Switch("tl.group_order", -1, 0, "neighbouring tiles share operands in L2")
 """Rows of tiles that blocks walk down before the next column; -1: chosen, 0: the plain order."""
-IN_FLIGHT = Switch("tl.wgmma_in_flight", True, False)
+IN_FLIGHT = Switch("tl.wgmma_in_flight", True, False, "the next wgmma is issued while one runs")
 """A wgmma group runs on while the next one is issued; its slot is freed one step later."""
-FOLD_CLEAR = Switch("tl.fold_clear", True, False)
+FOLD_CLEAR = Switch("tl.fold_clear", True, False, "the first wgmma overwrites its sums")
 """The first wgmma of a tile overwrites the accumulator, which then needs no zeros."""
-STAGED_STORES = Switch("tl.tma_store", True, False)
+STAGED_STORES = Switch("tl.tma_store", True, False, "results through shared memory, TMA stores")
 """Accumulators leave through shared memory and TMA stores where there is room."""
-PRODUCER_WARP = Switch("tl.producer_warp", True, False)
+PRODUCER_WARP = Switch("tl.producer_warp", True, False, "one producer warp, not a warpgroup")
 """One warp loads, not a warpgroup, where the consumers' registers allow it."""
-SPLIT_RINGS = Switch("tl.split_rings", True, False)
+SPLIT_RINGS = Switch("tl.split_rings", True, False, "a ring of slots for each operand")
 """Operands of different statements of a pipelined loop have rings of their own."""
-OVERLAP_GEMMS = Switch("tl.overlap_gemms", True, False)
+OVERLAP_GEMMS = Switch("tl.overlap_gemms", True, False, "chained products, skewed by one iteration")
 """The first of two chained products of an iteration runs with the last of the one before."""
-DOUBLE_BUFFER = Switch("tl.double_buffer", True, False)
+DOUBLE_BUFFER = Switch("tl.double_buffer", True, False, "unpacked tiles in two places")
 """A tile that threads write and wgmma reads has two places: one is written while the other is
 read."""
-FRAGMENTS_AHEAD = Switch("tl.fragments_ahead", True, False)
+FRAGMENTS_AHEAD = Switch("tl.fragments_ahead", True, False, "operands in registers a step ahead")
 """mma.sync's operands come to registers one step of K before they are multiplied."""
-PRECISE_MATH = Switch("tl.precise_math", False, False)
+PRECISE_MATH = Switch("tl.precise_math", False, False, "cheaper float32 arithmetic")
 """float32 arithmetic as written: no approximate exp2, no reciprocals, no reordered factors."""
-SPLIT_LOOPS = Switch("tl.split_loops", True, False)
+SPLIT_LOOPS = Switch("tl.split_loops", True, False, "whole iterations without the mask")
 """Iterations in which a mask admits every element run in a loop without it."""
-EARLY_LOADS = Switch("tl.early_loads", True, False)
+EARLY_LOADS = Switch("tl.early_loads", True, False, "the producer loads what stands before")
 """Tiles loaded once before a pipelined loop are the producer's to load."""
 
 SWITCHES = (

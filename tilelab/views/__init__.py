@@ -8,6 +8,7 @@ from tilelab.thread.occupancy import Occupancy, occupancy
 from tilelab.views.access import AccessView, access_view
 from tilelab.views.base import View, from_json
 from tilelab.views.fragment import FragmentView, decision_view, fragment_view
+from tilelab.views.ladder import LadderStep, LadderView
 from tilelab.views.memory import MemoryView, memory_view
 from tilelab.views.passes import PassesView, passes_view
 from tilelab.views.pipeline import PipelineView, pipeline_view
@@ -26,6 +27,8 @@ __all__ = [
     "PATTERNS",
     "AccessView",
     "FragmentView",
+    "LadderStep",
+    "LadderView",
     "MemoryView",
     "Occupancy",
     "PassesView",

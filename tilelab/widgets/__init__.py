@@ -7,6 +7,7 @@
     tilelab.widgets.accesses(kernel, ...)  each access of a run: banks, wavefronts, sectors
     tilelab.widgets.player(kernel, ...)    a simulated block, step by step
     tilelab.widgets.roofline(kernel, ...)  what bounds the kernel, and how near it comes
+    tilelab.widgets.compare(kernel, ...)   plain and fast side by side, and what each step gained
 
 Each returns an anywidget; in a text terminal, on GitHub and after nbconvert its static picture
 stands in. Nothing opens a port or loads from the network.
@@ -19,14 +20,16 @@ from typing import Any
 
 from tilelab.errors import TileTypeError
 from tilelab.kernel import JITKernel
+from tilelab.widgets import steps
 from tilelab.widgets.benched import bench_rows, named_row, peer_points
+from tilelab.widgets.compare import ComparePanel
 from tilelab.widgets.host import host
 from tilelab.widgets.layouts import Entry, LayoutPanel, entry
 from tilelab.widgets.passes import PassPanel
 from tilelab.widgets.plans import BudgetPanel, TimelinePanel
 from tilelab.widgets.runs import AccessPanel, PlayerPanel, RooflinePanel
 
-__all__ = ["accesses", "budget", "layouts", "passes", "player", "roofline", "timeline"]
+__all__ = ["accesses", "budget", "compare", "layouts", "passes", "player", "roofline", "timeline"]
 
 
 def layouts(*subjects: Any, buffer: str | None = None) -> Any:
@@ -126,3 +129,33 @@ def roofline(
     it. TileValueError (TL1716) for a file or a row that is not there."""
     peers = () if bench is None else peer_points(named_row(bench_rows(bench), row))
     return host(RooflinePanel(_kernel(kernel), inputs, seconds=seconds, peers=peers))
+
+
+def compare(
+    kernel: JITKernel, plain: JITKernel | None = None, *inputs: Any,
+    bench: str | Path | None = None, row: str = "",
+) -> Any:  # fmt: skip
+    """Two structures of a kernel side by side, and a ladder of what each step between them gained.
+
+    kernel: the fast one. plain: another kernel of the same parameters; by default the same
+    program in the textbook's structure, with a step for each switch that changes its code.
+    inputs: the kernel's arguments for the runs, on the CPU (default: random ones). bench: a file
+    of `tilelab bench ladder --json FILE`, whose rows beginning with `row` take the place of the
+    modelled times. TileValueError (TL1711) where nothing differs, (TL1716) for a wrong file.
+    """
+    return host(compare_panel(kernel, plain, *inputs, bench=bench, row=row))
+
+
+def compare_panel(
+    kernel: JITKernel, plain: JITKernel | None = None, *inputs: Any,
+    bench: str | Path | None = None, row: str = "",
+) -> ComparePanel:  # fmt: skip
+    """The panel behind `compare`."""
+    if plain is None:
+        found = steps.variants(_kernel(kernel))
+    else:
+        pair = (steps.Variant(_kernel(plain).name, "", plain),
+                steps.Variant(_kernel(kernel).name, "", kernel))  # fmt: skip
+        found = list(pair)
+    ladder = None if bench is None else steps.measured(bench_rows(bench), row)
+    return ComparePanel(found, inputs, ladder)

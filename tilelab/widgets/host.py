@@ -15,20 +15,20 @@ from tilelab.errors import TileError
 from tilelab.views.palette import PAINTS
 from tilelab.widgets.panel import Panel
 
-_STATIC = files("tilelab.widgets") / "static"
+STATIC = files("tilelab.widgets") / "static"
 
 
 @cache
 def script(name: str) -> str:
     """The ESM text of a widget: the shared part, its own, and anywidget's entry."""
-    parts = [(_STATIC / f"{part}.js").read_text("utf-8") for part in ("core", name)]
+    parts = [(STATIC / f"{part}.js").read_text("utf-8") for part in ("core", name)]
     return "\n".join([*parts, "export default mount(draw);\n"])
 
 
 @cache
 def style() -> str:
     """The CSS of all widgets, with the palette of both themes."""
-    rules = [(_STATIC / "core.css").read_text("utf-8")]
+    rules = [(STATIC / "core.css").read_text("utf-8")]
     for theme in ("light", "dark"):
         scope = f'.tilelab[data-theme="{theme}"]'
         paints = {role: getattr(paint, theme) for role, paint in PAINTS.items()}

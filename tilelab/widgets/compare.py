@@ -1,0 +1,104 @@
+"""Plain and fast side by side: two steps of a kernel's structure with the same picture of each, and
+the ladder of what every step gained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from tilelab.errors import TileValueError
+from tilelab.kernel import JITKernel
+from tilelab.views import LadderView, View, show
+from tilelab.widgets import steps
+from tilelab.widgets.panel import wish
+from tilelab.widgets.steps import Variant
+
+PICTURES = {
+    "sim": "run, modelled", "schedule": "uses of the slots, modelled",
+    "pipeline": "planned pipeline", "memory": "shared memory", "source": "Python and CUDA",
+}  # fmt: skip
+"""Kind of view -> what the list of pictures calls it."""
+
+
+class ComparePanel:
+    """Two variants side by side. `ladder`: measured steps to draw in place of the modelled ones."""
+
+    script: ClassVar[str] = "compare"
+
+    def __init__(
+        self, found: Sequence[Variant], inputs: Sequence[Any] = (),
+        ladder: LadderView | None = None,
+    ) -> None:  # fmt: skip
+        if len(found) < 2:
+            raise TileValueError(
+                f"{found[0].kernel.name} has the textbook's structure: nothing differs",
+                code="TL1711",
+                hint="compare a kernel with a T.Pipelined loop, or give two kernels",
+            )  # fmt: skip
+        self.variants = list(found)
+        self._inputs = tuple(inputs)
+        self._measured = ladder
+        self.sides = [0, len(found) - 1]
+        self.picture = "sim"
+
+    @cached_property
+    def inputs(self) -> Sequence[Any]:
+        """What the variants run on."""
+        return self._inputs or self.variants[-1].kernel.get_profiler().make_inputs()
+
+    @cached_property
+    def ladder(self) -> LadderView:
+        """The steps with their times."""
+        return self._measured or steps.modelled(self.variants, self.inputs)
+
+    def state(self) -> dict[str, Any]:
+        """The ladder, and both sides with the chosen picture."""
+        ladder = self.ladder
+        return {
+            "title": f"Structure of {self.variants[-1].kernel.name}",
+            "headline": ladder.headline(),
+            "names": [v.name for v in self.variants],
+            "sides": [self._side(number) for number in self.sides],
+            "picture": self.picture,
+            "pictures": PICTURES,
+            "ladder": ladder.to_svg(),
+            "head": ["step", ladder.unit, "to the step before", "to the first", "has"],
+            "rows": [
+                [s.name, round(s.time, 1), f"{ladder.gain(k):.2f}x", f"{ladder.total(k):.2f}x",
+                 s.detail]
+                for k, s in enumerate(ladder.steps)
+            ],
+        }  # fmt: skip
+
+    def answer(self, request: Mapping[str, Any]) -> None:
+        """{"side": 0|1, "variant": number} or {"picture": kind}."""
+        if "picture" in request:
+            self.picture = wish(request, "picture", tuple(PICTURES))
+        else:
+            side: int = wish(request, "side", (0, 1))
+            self.sides[side] = wish(request, "variant", tuple(range(len(self.variants))))
+
+    def twins(self) -> tuple[View, ...]:
+        """The ladder, then the chosen picture of both sides."""
+        pictures = [v for number in self.sides for v in self._views(self.variants[number].kernel)]
+        return (self.ladder, *pictures)
+
+    def _views(self, kernel: JITKernel) -> Sequence[View]:
+        if self.picture in ("sim", "schedule"):
+            return self._run(kernel)
+        return show(kernel, self.picture).views
+
+    def _run(self, kernel: JITKernel) -> Sequence[View]:
+        report = kernel.simulate(*self.inputs, checks=False)
+        if self.picture == "sim":
+            return report.views()
+        return steps.schedules(kernel, report)
+
+    def _side(self, number: int) -> dict[str, Any]:
+        variant = self.variants[number]
+        return {
+            "variant": number,
+            "facts": steps.facts(variant.kernel),
+            "svgs": [view.to_svg() for view in self._views(variant.kernel)],
+        }
