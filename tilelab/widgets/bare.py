@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,7 +72,7 @@ class Bare:
 
 
 @contextmanager
-def bare_page(width: int = 1280, height: int = 900, scheme: Any = "light") -> Iterator[Bare]:
+def bare_page(width: int = 1280, height: int = 900, scheme: Any = "light") -> Generator[Bare]:
     """A fresh browser with the bare page; nothing outside of it can be reached."""
     from playwright.sync_api import sync_playwright  # lazy: a tool for tests and benchmarks
 
