@@ -16,7 +16,11 @@ from tilelab.errors import TileTypeError
 
 @dataclass(frozen=True)
 class DType:
-    """An element type. `bits` is its width in memory, `kind` one of "float int uint bool"."""
+    """An element type. `bits` is its width in memory, `kind` one of "float int uint bool".
+
+    Elements of fewer than 8 bits lie packed in tensors and shared memory, the first one in the
+    lowest bits of its byte; in registers each has a byte (ints with their sign, floats as codes).
+    """
 
     name: str
     kind: str
@@ -32,8 +36,18 @@ class DType:
 
     @property
     def bytes(self) -> int:
-        """Bytes of one element in memory (sub-byte types are packed and not addressable)."""
+        """Bytes of one element where it has bytes of its own: in registers, for sub-byte types."""
         return max(self.bits // 8, 1)
+
+    @property
+    def per_byte(self) -> int:
+        """Elements in one byte of memory; 1 for types that are not packed."""
+        return max(8 // self.bits, 1)
+
+    @property
+    def is_code(self) -> bool:
+        """Whether CUDA text holds a value as its bits, a number with no type of its own."""
+        return self.is_float and self.cuda == "unsigned char"
 
     @property
     def is_float(self) -> bool:
@@ -66,11 +80,12 @@ class DType:
 
 @cache
 def _numpy_type(name: str) -> np.dtype[Any]:
-    if name == "bfloat16" or name.startswith("float8"):
+    if name == "bfloat16" or name.startswith(("float8", "float4")):
         import ml_dtypes
 
         return np.dtype(getattr(ml_dtypes, name))
-    return np.dtype(np.bool_ if name == "bool" else name)
+    whole = {"bool": "bool", "int2": "int8", "int4": "int8", "uint2": "uint8", "uint4": "uint8"}
+    return np.dtype(whole.get(name, name))
 
 
 _FP16, _BF16, _FP8 = "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h"
@@ -90,6 +105,12 @@ _TABLE = [
     DType("float64", "float", 64, "double"),
     DType("float8_e4m3fn", "float", 8, "__nv_fp8_e4m3", _FP8),
     DType("float8_e5m2", "float", 8, "__nv_fp8_e5m2", _FP8),
+    DType("float8_e8m0fnu", "float", 8, "unsigned char"),
+    DType("float4_e2m1fn", "float", 4, "unsigned char"),
+    DType("int4", "int", 4, "signed char"),
+    DType("uint4", "uint", 4, "unsigned char"),
+    DType("int2", "int", 2, "signed char"),
+    DType("uint2", "uint", 2, "unsigned char"),
 ]
 DTYPES: dict[str, DType] = {d.name: d for d in _TABLE}
 
@@ -102,9 +123,20 @@ _ALIASES = {
 }  # fmt: skip
 
 BOOL, INT32, INT64, UINT32 = (DTYPES[n] for n in ("bool", "int32", "int64", "uint32"))
-UINT64, FLOAT16, BFLOAT16, FLOAT32 = (
-    DTYPES[n] for n in ("uint64", "float16", "bfloat16", "float32")
+UINT64, FLOAT16, BFLOAT16, FLOAT32, UINT8 = (
+    DTYPES[n] for n in ("uint64", "float16", "bfloat16", "float32", "uint8")
 )
+
+_COMPUTES_IN = {
+    "int2": "int8", "int4": "int8", "uint2": "uint8", "uint4": "uint8",
+    "float4_e2m1fn": "float16", "float8_e8m0fnu": "float32",
+}  # fmt: skip
+
+
+def computing(dtype: DType) -> DType:
+    """The type that operators convert an operand to first: itself, but for types that are only
+    stored (of fewer than 8 bits, and powers of two)."""
+    return DTYPES[_COMPUTES_IN.get(dtype.name, dtype.name)]
 
 
 @lru_cache(maxsize=256)
@@ -131,16 +163,24 @@ def as_dtype(value: Any) -> DType:
     return found
 
 
+def integer_range(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
+    if dtype.kind == "uint":
+        return 0, (1 << dtype.bits) - 1
+    return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
+
+
 def promote(a: DType, b: DType) -> DType:
-    """The type of `a op b`: a float beats an integer, else the wider one, else unsigned."""
+    """The type of `a op b`: a float beats an integer, the wider one a narrower one; a signed and
+    an unsigned integer meet in the signed one of the greater width (TVM's rule, not C's)."""
     if a == b:
         return a
     if a.is_float != b.is_float:
         return a if a.is_float else b
-    if a.bits != b.bits:
-        return a if a.bits > b.bits else b
-    if a.is_float:
-        return FLOAT32  # float16 with bfloat16: neither holds the other
     if a.is_bool or b.is_bool:
         return b if a.is_bool else a
-    return a if a.kind == "uint" else b
+    if a.kind != b.kind:
+        return DTYPES[f"int{max(a.bits, b.bits)}"]
+    if a.bits != b.bits:
+        return a if a.bits > b.bits else b
+    return FLOAT32  # float16 with bfloat16: neither holds the other

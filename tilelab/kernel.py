@@ -13,6 +13,7 @@ from tilelab.absent import absent
 from tilelab.compiler import lower
 from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
 from tilelab.ir import Function
+from tilelab.ir.packing import packed_params
 from tilelab.profiler import Profiler
 from tilelab.runtime import driver
 from tilelab.runtime.arguments import Binding, Signature
@@ -53,7 +54,7 @@ class JITKernel(Inspection):
         self.pass_configs = {**dict(wishes.get("pass_configs", ())), **config_map(pass_configs)}
         outputs = _outputs(function, out_idx)
         self.signature = Signature(
-            function.name, function.params, function.sizes, outputs, function.loc
+            function.name, packed_params(function), function.sizes, outputs, function.loc
         )
         wanted = parse_target(target)
         options = compiler_options(wishes.get("compile_flags"), self.pass_configs)

@@ -51,7 +51,7 @@ def test_python_numbers_have_c_types(value: object, dtype: object) -> None:
         (M * H, FLOAT16),
         (M + 1.5, FLOAT32),
         (M < J, BOOL),
-        (M + Var("u", UINT32), UINT32),
+        (M + Var("u", UINT32), INT32),
         (M + Var("l", INT64), INT64),
         (H < 1, BOOL),
     ],

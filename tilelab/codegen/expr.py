@@ -114,7 +114,7 @@ def _cast(e: Cast, ctx: Context) -> Piece:
     if isinstance(e.a, Const) and e.dtype.is_float:
         return literal(e.a.value, e.dtype), PRIMARY
     if e.dtype.is_bool:
-        a = Cast(FLOAT32, e.a) if e.a.dtype.name in FP8 else e.a
+        a = Cast(FLOAT32, e.a) if e.a.dtype.name in FP8 or e.a.dtype.is_code else e.a
         return _infix(Binary("!=", a, Const(0, a.dtype), e.dtype), "!=", ctx)
     text = piece(e.a, ctx)[0]
     small = small_int(e.a, text, e.dtype, ctx)

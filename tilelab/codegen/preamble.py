@@ -8,6 +8,7 @@ from tilelab.codegen.values import TYPEDEFS
 from tilelab.dtypes import DType
 from tilelab.thread.intrinsic import Intrinsic
 from tilelab.thread.intrinsics import TENSOR_MAP, helper_texts
+from tilelab.thread.intrinsics.codes import TYPE_HELPERS
 
 # Python's // and %, which floor; C's truncate.
 _FLOOR_HELPERS = {
@@ -45,6 +46,8 @@ class Preamble:
         """A value of `dtype` is named in the text."""
         if dtype.header:
             self._headers.add(dtype.header)
+        for name in TYPE_HELPERS.get(dtype.name, ()):
+            self.use_helper(name)
 
     def use_intrinsic(self, record: Intrinsic) -> None:
         """An instruction is called: its helper, what that requires, and headers."""

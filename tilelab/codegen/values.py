@@ -7,14 +7,19 @@ import math
 import numpy as np
 
 from tilelab.dtypes import DTYPES, FLOAT32, INT32, DType
+from tilelab.thread.conversions import code_of, converted
+from tilelab.thread.intrinsics.codes import FROM_FLOAT, TO_FLOAT, low_bits
 
+_BYTES = {"int2": "i8", "int4": "i8"}
+_BYTES.update((d.name, "u8") for d in DTYPES.values() if d.cuda == "unsigned char")
 _SHORT = {
     "int8": "i8", "uint8": "u8", "uint16": "u16", "uint32": "u32", "int64": "i64", "uint64": "u64",
 }  # fmt: skip
 TYPEDEFS = {short: DTYPES[name].cuda for name, short in _SHORT.items()}
+_SHORT.update(_BYTES)
 """Short names of the integer types, each declared where the text uses it."""
 
-FP8 = frozenset(name for name in DTYPES if name.startswith("float8"))
+FP8 = frozenset(d.name for d in DTYPES.values() if d.is_float and d.header == "cuda_fp8.h")
 SMALL_FLOATS = FP8 | {"float16", "bfloat16"}
 
 _INFINITY = "__int_as_float(0x7f800000)"  # NVRTC has no INFINITY
@@ -51,8 +56,11 @@ def _int_literal(value: int | float, dtype: DType) -> str:
 
 
 def _float_literal(value: float, dtype: DType) -> str:
+    if dtype.is_code:
+        code = int(code_of(converted(np.asarray([value], np.float64), dtype), dtype)[0])
+        return f"{type_name(dtype)}({code})"
     if dtype.name in SMALL_FLOATS:
-        rounded = float(np.asarray(value, np.float64).astype(dtype.numpy))
+        rounded = float(converted(np.asarray(value, np.float64), dtype))
         return f"{type_name(dtype)}({_float_literal(rounded, FLOAT32)})"
     special = _special(value, dtype)
     if special is not None:
@@ -78,6 +86,13 @@ def convert(text: str, source: DType, to: DType) -> str:
     """`text` (any expression) of type `source` as a value of type `to`, which is not bool."""
     if source == to:
         return text
+    if source.is_code:
+        return convert(f"tl::{TO_FLOAT[source.name]}({text})", FLOAT32, to)
+    if to.is_code:
+        wide = source if source.bits == 64 and source.is_float else FLOAT32
+        return f"tl::{FROM_FLOAT[to.name]}({convert(text, source, wide)})"
+    if to.bits < 8:
+        return low_bits(convert(text, source, INT32) if source.is_float else text, to)
     via = _via(source, to)
     if via is not None:
         return convert(convert(text, source, via), via, to)
@@ -100,4 +115,6 @@ def _via(source: DType, to: DType) -> DType | None:
         return FLOAT32
     if to.name in SMALL_FLOATS and source.bits < 32 and not source.is_float:
         return INT32
+    if source.is_float and to.is_int and to.bits < 32:
+        return INT32  # C leaves it open what a float beyond the narrow type becomes
     return None

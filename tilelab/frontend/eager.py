@@ -41,6 +41,7 @@ class ConstMatch:
     parameter: str
     axis: int
     is_stride: bool
+    scale: int = 1  # elements for one unit of the tensor that is passed, where they are packed
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,9 @@ def _match(name: str, var: Var, buffers: Mapping[str, Buffer]) -> ConstMatch:
         for is_stride, dims in ((False, buffer.shape), (True, buffer.strides or ())):
             for axis, dim in enumerate(dims):
                 if dim is var:
-                    return ConstMatch(name, parameter, axis, is_stride)
+                    along = is_stride == (axis < buffer.rank - 1)
+                    scale = buffer.dtype.per_byte if along else 1
+                    return ConstMatch(name, parameter, axis, is_stride, scale)
     raise TileRuntimeError(
         f"Constexpr variable `{name}` is not used in any buffer shape or stride. "
         "At least one DIRECT usage is needed to find its value",
@@ -153,7 +156,8 @@ def const_value(match: ConstMatch, arguments: Mapping[str, Any], extra: Mapping[
             hint="pass a tensor of the declared rank",
         )
     value = dims[match.axis]
-    return value if type(value) is int else int(value)
+    scale = 1 if isinstance(tensor, TensorType) else match.scale
+    return (value if type(value) is int else int(value)) * scale
 
 
 def _strides(tensor: Any) -> tuple[Any, ...]:

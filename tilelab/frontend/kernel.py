@@ -10,10 +10,11 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from tilelab.dtypes import INT64
 from tilelab.errors import TileNotSupported, TileTypeError, TileValueError
 from tilelab.frontend.session import OpenKernel, Session, session
 from tilelab.frontend.types import as_dims
-from tilelab.ir import Expr, Var, as_expr, const_int
+from tilelab.ir import Expr, Var, as_expr, cast, const_int
 from tilelab.target import TARGETS
 
 _BLOCK_NAMES = ("bx", "by", "bz")
@@ -78,14 +79,18 @@ class KernelFrame:
 
     def __enter__(self) -> Any:
         self.open()
-        return self.block_vars[0] if len(self.block_vars) == 1 else list(self.block_vars)
+        named = list(self)
+        return named[0] if len(named) == 1 else named
 
     def __exit__(self, kind: object, *_rest: object) -> None:
         if kind is None:
             self.session.close_kernel()
 
-    def __iter__(self) -> Iterator[Var]:
-        return iter(self.block_vars)
+    def __iter__(self) -> Iterator[Expr]:
+        """The block's numbers, of 64 bits where their extent is: what is computed from them counts
+        elements of such a size."""
+        for var, extent in zip(self.block_vars, self.blocks, strict=True):
+            yield cast(var, INT64) if as_expr(extent).dtype == INT64 else var
 
 
 def _prelude(text: Any) -> tuple[str, ...]:

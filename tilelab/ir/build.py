@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilelab.dtypes import BOOL, FLOAT32, INT32, INT64, DType, promote
+from tilelab.dtypes import BOOL, FLOAT32, INT32, INT64, DType, computing, integer_range, promote
 from tilelab.errors import TileRuntimeError, TileTypeError
 from tilelab.ir.core import Node
 from tilelab.ir.expr import (
@@ -95,8 +95,8 @@ def _no_scalar(value: Any) -> TileTypeError:
 
 
 def binary(op: str, a: Any, b: Any) -> Expr:
-    """`a op b` with C-like promotion, folded. Comparisons and logic give bool."""
-    a, b = _match(a, b)
+    """`a op b` with TVM's promotion, folded. Comparisons and logic give bool."""
+    a, b = map(_computable, _match(a, b))
     if op in LOGICAL:
         a, b = as_bool(a), as_bool(b)
         return fold_binary(op, a, b, BOOL)
@@ -108,16 +108,23 @@ def binary(op: str, a: Any, b: Any) -> Expr:
         )
     dtype = promote(a.dtype, b.dtype)
     if op in _OF_BITS and (a.dtype.is_float or b.dtype.is_float):
-        raise TileTypeError(
-            f"`{op}` between {a.dtype} and {b.dtype}: floats have no bit operations",
-            code="TL1112",
-            hint='convert first (T.cast(x, "int32")), or take the bits: T.reinterpret(x, "int32")',
-        )
+        raise _no_bits(f"`{op}` between {a.dtype} and {b.dtype}")
     if dtype.is_bool and op in ("+", "-", "*", "//", "%", "<<", ">>"):
         dtype = INT32
-    if op not in ("<<", ">>"):
-        a, b = cast(a, dtype), cast(b, dtype)
+    a, b = cast(a, dtype), cast(b, dtype)
     return fold_binary(op, a, b, BOOL if op in COMPARISONS else dtype)
+
+
+def _computable(e: Expr) -> Expr:
+    return cast(e, computing(e.dtype))
+
+
+def _no_bits(what: str) -> TileTypeError:
+    return TileTypeError(
+        f"{what}: floats have no bit operations",
+        code="TL1112",
+        hint='convert first (T.cast(x, "int32")), or take the bits: T.reinterpret(x, "int32")',
+    )
 
 
 def _match(a: Any, b: Any) -> tuple[Expr, Expr]:
@@ -140,9 +147,13 @@ def _literal(value: Any, like: DType) -> Expr:
 
 def unary(op: str, a: Any) -> Expr:
     """`op a`, folded."""
-    e = as_expr(a)
+    e = _computable(as_expr(a))
     if op == "~" and e.dtype.is_bool:
         op = "not"
+    if op == "~" and e.dtype.is_float:
+        raise _no_bits(f"`~` of {e.dtype}")
+    if op == "-" and e.dtype.is_bool:
+        e = cast(e, INT32)
     if op == "not":
         e = as_bool(e)
         if isinstance(e, Unary) and e.op == "not":
@@ -175,8 +186,11 @@ def cast(a: Any, dtype: DType) -> Expr:
             return Const(float(e.value), dtype)
         if dtype.is_bool:
             return Const(bool(e.value), dtype)
-        if e.value == e.value and abs(e.value) < 1 << (dtype.bits - 1):
+        least, most = integer_range(dtype)
+        if least <= e.value <= most:  # NaN is not
             return Const(int(e.value), dtype)
+        if e.dtype.is_int and dtype.bits < 32:
+            return Const((int(e.value) - least) % (most - least + 1) + least, dtype)
     return Cast(dtype, e)
 
 
@@ -196,9 +210,9 @@ def call(fn: str, *args: Any, dtype: DType | None = None) -> Expr:
     exprs = [as_expr(a) for a in args if isinstance(a, Expr) or hasattr(a, "__expr__")] or [
         as_expr(args[0])
     ]
-    common = exprs[0].dtype
+    common = computing(exprs[0].dtype)
     for e in exprs[1:]:
-        common = promote(common, e.dtype)
+        common = promote(common, computing(e.dtype))
     operands = tuple(cast(as_expr(a, common), common) for a in args)
     if fn in ("min", "max"):
         return fold_minmax(fn, operands, common)

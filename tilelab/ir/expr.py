@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tilelab.dtypes import INT32, DType
+from tilelab.dtypes import INT32, DType, integer_range
 from tilelab.errors import TileTypeError
 from tilelab.ir.bounds import UNKNOWN, Bounds, binary_bounds, call_bounds
 from tilelab.ir.core import Node
@@ -109,7 +109,16 @@ class Binary(Expr):
 
     @cached_property
     def bounds(self) -> Bounds:
-        return binary_bounds(self.op, self.a.bounds, self.b.bounds)
+        found = binary_bounds(self.op, self.a.bounds, self.b.bounds)
+        return found if self.dtype.bits >= 32 and self.dtype.kind == "int" else self._kept(found)
+
+    def _kept(self, found: Bounds) -> Bounds:
+        """Bounds of a type that wraps around: known only where the exact result fits."""
+        if not self.dtype.is_int:
+            return found
+        least, most = integer_range(self.dtype)
+        lo, hi = found
+        return found if lo is not None and hi is not None and least <= lo <= hi <= most else UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +147,15 @@ class Cast(Expr):
 
     @cached_property
     def bounds(self) -> Bounds:
-        wide = self.dtype.is_int and self.a.dtype.is_int and self.dtype.bits >= self.a.dtype.bits
-        return self.a.bounds if wide else UNKNOWN
+        lo, hi = self.a.bounds
+        if not (self.dtype.is_int and self.a.dtype.is_int):
+            return UNKNOWN
+        if self.dtype.kind == "int" and self.dtype.bits > self.a.dtype.bits:
+            return self.a.bounds
+        least, most = integer_range(self.dtype)
+        fits = lo is not None and hi is not None and least <= lo <= hi <= most
+        same = self.dtype.kind == self.a.dtype.kind and self.dtype.bits >= self.a.dtype.bits
+        return self.a.bounds if fits or same else UNKNOWN
 
 
 @dataclass(frozen=True, eq=False)

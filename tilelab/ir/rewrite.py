@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilelab.ir.buffer import Buffer
-from tilelab.ir.build import call, cast, select, unary
+from tilelab.ir.build import binary, call, cast, select, unary
 from tilelab.ir.core import Node, NodeT, map_children
 from tilelab.ir.expr import Binary, Call, Cast, Const, Expr, Select, Unary, Var
-from tilelab.ir.simplify import fold_binary
+from tilelab.ir.simplify import fold_binary, fold_minmax
 
 Replace = Callable[[Node], "Node | None"]
 
 
 def _binary(node: Binary, fn: Callable[[Any], Any]) -> Expr:
     a, b = fn(node.a), fn(node.b)
-    return node if a is node.a and b is node.b else fold_binary(node.op, a, b, node.dtype)
+    if a is node.a and b is node.b:
+        return node
+    if a.dtype == node.a.dtype and b.dtype == node.b.dtype:
+        return fold_binary(node.op, a, b, node.dtype)
+    return binary(node.op, a, b)  # what stands for a variable is wider than it
 
 
 def _unary(node: Unary, fn: Callable[[Any], Any]) -> Expr:
@@ -40,7 +45,11 @@ def _call(node: Call, fn: Callable[[Any], Any]) -> Expr:
     args = tuple(fn(a) for a in node.args)
     if all(a is b for a, b in zip(args, node.args, strict=True)):
         return node
-    return call(node.fn, *args, dtype=node.dtype)
+    if any(new.dtype != old.dtype for new, old in zip(args, node.args, strict=True)):
+        return call(node.fn, *args)
+    if node.fn in ("min", "max"):
+        return fold_minmax(node.fn, args, node.dtype)
+    return dataclasses.replace(node, args=args)
 
 
 _REBUILD: dict[type[Node], Callable[[Any, Callable[[Any], Any]], Expr]] = {

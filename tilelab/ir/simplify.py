@@ -7,11 +7,12 @@ Sums are kept in linear form (terms with coefficients), so `(i*64 + j) // 64` wi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import gcd
 from typing import Any
 
-from tilelab.dtypes import BOOL, DType
+from tilelab.dtypes import BOOL, INT32, INT64, DType, integer_range
 from tilelab.ir.bounds import Bounds
-from tilelab.ir.expr import COMPARISONS, Binary, Call, Const, Expr
+from tilelab.ir.expr import COMPARISONS, Binary, Call, Cast, Const, Expr
 
 _FOLD: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
@@ -25,7 +26,30 @@ _FOLD: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def fold_binary(op: str, a: Expr, b: Expr, dtype: DType) -> Expr:
-    """`a op b` in its simplest form; operands already share a type."""
+    """`a op b` in its simplest form; operands already share a type.
+
+    A result of 32 bits whose bounds do not fit is computed in 64: elements of large tensors are
+    counted with more than 32 bits.
+    """
+    made = _folded(op, a, b, dtype)
+    if dtype != INT32 or op not in _GROWING or not _too_large(made.bounds):
+        return made
+    return _folded(op, _widened(a), _widened(b), INT64)
+
+
+_GROWING = frozenset({"+", "-", "*", "<<"})
+
+
+def _too_large(bounds: Bounds) -> bool:
+    lo, hi = bounds
+    return (hi is not None and hi >= 1 << 31) or (lo is not None and lo < -(1 << 31))
+
+
+def _widened(e: Expr) -> Expr:
+    return Const(e.value, INT64) if isinstance(e, Const) else Cast(INT64, e)
+
+
+def _folded(op: str, a: Expr, b: Expr, dtype: DType) -> Expr:
     if isinstance(a, Const) and isinstance(b, Const):
         folded = _fold_constants(op, a, b, dtype)
         if folded is not None:
@@ -47,9 +71,17 @@ def _fold_constants(op: str, a: Const, b: Const, dtype: DType) -> Const | None:
     value = _FOLD[op](a.value, b.value)
     if dtype.is_float and dtype.bits < 32:
         return None  # rounding of small floats is the hardware's
-    if dtype.is_int and not -(1 << 63) <= value < 1 << 64:
-        return None
+    if dtype.is_int and op not in COMPARISONS:
+        if not -(1 << 63) <= value < 1 << 64:
+            return None
+        if dtype.kind == "uint" or dtype.bits < 32:
+            value = _wrapped(value, dtype)
     return Const(bool(value) if dtype.is_bool else value, dtype)
+
+
+def _wrapped(value: int, dtype: DType) -> int:
+    least, most = integer_range(dtype)
+    return (value - least) % (most - least + 1) + least
 
 
 def _fold_float(op: str, a: Expr, b: Expr, dtype: DType) -> Expr:
@@ -183,17 +215,26 @@ def _within(e: Expr, divisor: int) -> bool:
     return lo is not None and hi is not None and lo >= 0 and hi < divisor
 
 
+def _may_wrap(e: Expr) -> bool:
+    """Whether a sum may leave its type and come back at the other end, which is no mistake for
+    unsigned and narrow integers: its parts then say nothing about its quotient."""
+    wraps = e.dtype.kind == "uint" or e.dtype.bits < 32
+    return wraps and isinstance(e, Binary) and None in e.bounds
+
+
 def _div_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
     if not isinstance(b, Const) or int(b.value) <= 0:
         return Binary("//", a, b, dtype)
     divisor = int(b.value)
     if divisor == 1:
         return a
+    if isinstance(a, Binary) and a.op == "//" and isinstance(a.b, Const) and a.b.value > 0:
+        return _div_rule(a.a, Const(int(a.b.value) * divisor, dtype), dtype)
+    if _may_wrap(a):
+        return Binary("//", a, b, dtype)
     quotient, rest = _split(a, divisor, dtype)
     if _within(rest, divisor):
         return quotient
-    if isinstance(a, Binary) and a.op == "//" and isinstance(a.b, Const) and a.b.value > 0:
-        return _div_rule(a.a, Const(int(a.b.value) * divisor, dtype), dtype)
     common, small = _common_factor(rest, divisor)
     shrunk = int(small.value) < divisor
     inner = _div_rule(common, small, dtype) if shrunk else Binary("//", rest, b, dtype)
@@ -203,19 +244,11 @@ def _div_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
 def _common_factor(rest: Expr, divisor: int) -> tuple[Expr, Const]:
     """Cancel a factor shared by every term of `rest` and the divisor: (8*x)//64 is x//8."""
     terms, constant = linear(rest)
-    factor = divisor
-    for _, coefficient in terms.values():
-        while coefficient % factor:
-            factor = _smaller(factor, divisor)
+    factor = gcd(divisor, *(coefficient for _, coefficient in terms.values()))
     if factor == 1:
         return rest, Const(divisor, rest.dtype)
     shrunk = {k: (t, c // factor) for k, (t, c) in terms.items()}
     return rebuild((shrunk, constant // factor), rest.dtype), Const(divisor // factor, rest.dtype)
-
-
-def _smaller(factor: int, divisor: int) -> int:
-    """The next smaller divisor of `divisor`."""
-    return next(f for f in range(factor - 1, 0, -1) if divisor % f == 0)
 
 
 def _mod_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
@@ -224,6 +257,8 @@ def _mod_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
     divisor = int(b.value)
     if divisor == 1:
         return Const(0, dtype)
+    if divisor & (divisor - 1) and _may_wrap(a):  # what wraps keeps its rest by a power of two
+        return Binary("%", a, b, dtype)
     _, rest = _split(a, divisor, dtype)
     if _within(rest, divisor):
         return rest

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilelab.dtypes import DTYPES, DType, as_dtype
 from tilelab.ir import Expr, cast
+from tilelab.runtime.tensors import torch_carrier
 
 
 class dtype(DType, str):
@@ -52,9 +53,11 @@ class dtype(DType, str):
         return 1
 
     def as_torch(self) -> Any:
-        """The torch type of this name."""
+        """The torch type of this name; of sub-byte types the one whose elements are the bytes."""
         import torch
 
+        if self.per_byte > 1:
+            return torch_carrier(DTYPES[self.name])
         return getattr(torch, self.name)
 
 

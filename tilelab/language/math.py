@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
-import numpy as np
 
-from tilelab.dtypes import BOOL, FLOAT32, INT32, UINT32
+from tilelab.dtypes import BOOL, FLOAT32, INT32, UINT32, integer_range
 from tilelab.errors import TileTypeError
 from tilelab.frontend import is_traced, plain_dtype, truth
 from tilelab.ir import Const, Expr, as_expr, binary, call, const_int, select, unary
@@ -183,9 +182,7 @@ def _limits(dtype: Any) -> tuple[float | int, float | int]:
     if kind.is_float:
         info = _finfo(kind.numpy)
         return float(info.min), float(info.max)
-    if kind.is_bool:
-        return 0, 1
-    return int(np.iinfo(kind.numpy).min), int(np.iinfo(kind.numpy).max)
+    return (0, 1) if kind.is_bool else integer_range(kind)
 
 
 def max_value(dtype: Any) -> Expr:

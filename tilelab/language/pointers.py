@@ -5,10 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tilelab.dtypes import as_dtype
+from tilelab.dtypes import INT32, UINT8, DType, as_dtype
 from tilelab.errors import TileTypeError, TileValueError
 from tilelab.frontend import open_kernel, plain_dtype, session
-from tilelab.ir import Buffer, Expr, Load, Region, Stmt, as_bool, as_expr, const_int, is_scalar
+from tilelab.ir import (
+    Buffer,
+    Call,
+    Expr,
+    Load,
+    Region,
+    Stmt,
+    as_bool,
+    as_expr,
+    cast,
+    const_int,
+    is_scalar,
+)
 from tilelab.language.instruct import barrier_place, element_place, evaluate, perform
 from tilelab.thread.intrinsic import Role
 from tilelab.thread.intrinsics import (
@@ -108,12 +120,17 @@ def import_source(source: str | None = None) -> None:
 
 
 def reinterpret(value: Any, dtype: Any) -> Expr:
-    """The bits of `value` as a value of another type of the same width."""
+    """The bits of `value` as a value of another type of the same width; a value of fewer than 8
+    bits is the lowest bits of an 8-bit one."""
     if dtype == "handle":  # T.attr's third argument in T.comm_reducer: a null pointer
         return as_expr(value)
     if isinstance(dtype, Expr | Buffer):  # the peer's older order of arguments
         value, dtype = dtype, value
     number, to = as_expr(value), plain_dtype(dtype)
+    source = as_dtype(number.dtype.name)
+    widths = sorted((source.bits, to.bits))
+    if widths[0] < 8 and widths[1] in (widths[0], 8) and not (source.is_bool or to.is_bool):
+        return _other_code(number, source, to)
     if number.dtype.bits != to.bits or number.dtype.is_bool or to.is_bool:
         raise TileTypeError(
             f"T.reinterpret of a {number.dtype} value as {to}: their widths differ",
@@ -124,6 +141,17 @@ def reinterpret(value: Any, dtype: Any) -> Expr:
         return number
     record = reinterpret_record(as_dtype(number.dtype.name), to)
     return evaluate(record, number, dtype=to, what="T.reinterpret")
+
+
+def _other_code(number: Expr, source: DType, to: DType) -> Expr:
+    """Bits of at most 8-bit values of which one has fewer."""
+    if source.per_byte > 1:
+        bits: Expr = Call(f"to_code_{source.name}", (number,), INT32)
+    else:
+        bits = cast(reinterpret(number, UINT8), INT32)
+    if to.per_byte > 1:
+        return Call(f"from_code_{to.name}", (bits,), to)
+    return reinterpret(cast(bits, UINT8), to)
 
 
 # ---- cp.async and TMA stores -------------------------------------------------------------------
@@ -139,7 +167,7 @@ def ptx_cp_async(
         for p in (dst_access_ptr, src_access_ptr)
     )
     count = const_int(num_elems) or 0
-    size = count * dst.buffer.dtype.bytes
+    size = count * dst.buffer.dtype.bits // 8
     if size not in (4, 8, 16) or dst.buffer.dtype != src.buffer.dtype:
         raise TileValueError(
             f"cp.async cannot copy {num_elems} elements of {src.buffer.name} ({src.buffer.dtype}) "

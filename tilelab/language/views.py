@@ -55,10 +55,11 @@ def _check_supported(src: Buffer, kind: DType, strides: Any) -> None:
             code="TL1533",
             hint="view a contiguous buffer, and index it as the strides would",
         )
-    if src.scope is Scope.FRAGMENT and kind.bits != src.dtype.bits:
+    packed = src.scope is Scope.LOCAL and max(kind.per_byte, src.dtype.per_byte) > 1
+    if (src.scope is Scope.FRAGMENT or packed) and kind.bits != src.dtype.bits:
         raise TileNotSupported(
-            f"the fragment {src.name} holds {src.dtype}, and {kind} has another size: its elements "
-            "would be split between registers",
+            f"the {src.scope.value} buffer {src.name} holds {src.dtype}, and {kind} has another "
+            "size: its elements would be split between registers",
             code="TL1533",
             hint="copy it to a shared buffer and view that one",
         )

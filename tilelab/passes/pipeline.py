@@ -13,6 +13,7 @@ from tilelab.passes.infer_layouts import infer_layouts
 from tilelab.passes.insert_sync import insert_sync
 from tilelab.passes.lower import lower_tile_ops
 from tilelab.passes.overlap_gemms import overlap_gemms
+from tilelab.passes.pack_elements import pack_elements
 from tilelab.passes.persist import persist
 from tilelab.passes.place_tensors import place_tensors
 from tilelab.passes.plan_pipeline import plan_pipeline
@@ -26,6 +27,7 @@ from tilelab.passes.warp_specialize import warp_specialize
 PASSES: tuple[Pass, ...] = (
     check_ops,  # mistakes are reported on the program as the user wrote it
     place_tensors,  # before anything reads indices: tensors with a layout become views
+    pack_elements,  # after layouts of tensors, which count elements: later passes see bytes
     find_roles,  # before planning: whose threads run an op decides how it is lowered
     recognise_copies,  # before pipelines are planned: copies can run ahead
     choose_policy,  # before anything asks which instruction a gemm takes

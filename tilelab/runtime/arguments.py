@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilelab.dtypes import DType
+from tilelab.dtypes import DType, integer_range
 from tilelab.errors import Loc, TileTypeError, TileValueError
 from tilelab.ir import Buffer, Expr, ScalarParam, TensorParam, Var, const_int
 from tilelab.runtime.evaluate import function_of
@@ -21,9 +21,10 @@ from tilelab.runtime.tensors import (
     is_dense,
     is_tensor,
     same_dtype,
+    stored_dtype,
     torch_name,
 )
-from tilelab.thread.nodes import Alignment
+from tilelab.thread.nodes import LONGEST_AXIS, Alignment
 
 Param = TensorParam | ScalarParam
 
@@ -168,11 +169,11 @@ class Signature:
             )  # fmt: skip
         if not is_dense(value):
             raise self._no_elements(param, "a sparse tensor")
-        facts, expected = facts_of(value), param.buffer.dtype
-        if not same_dtype(expected, facts.dtype):
+        facts, expected = facts_of(value), stored_dtype(param.buffer)
+        if not same_dtype(param.buffer, facts.dtype):
             raise TileTypeError(
                 f"argument {param.name} of {self.name} has dtype {facts.dtype}, "
-                f"expected {expected}",
+                f"expected {_expected_text(expected)}",
                 code="TL1613", loc=self.loc,
                 hint=f"convert it: {param.name}.to({torch_name(expected)}), or declare the "
                 f"parameter as {facts.dtype}",
@@ -258,6 +259,11 @@ def misaligned(needs: Sequence[Alignment], facts: dict[str, TensorFacts]) -> str
                 f"argument {buffer.root.name} starts at {fact.pointer:#x}, which is "
                 f"{fact.pointer % unit} bytes past a multiple of {unit}, expected 0"
             )
+        if need.short and max(fact.shape, default=0) > LONGEST_AXIS:
+            return (
+                f"argument {buffer.root.name} has the shape {fact.shape}, and TMA's coordinates "
+                f"have 32 bits"
+            )
         inner = _innermost(buffer)
         for axis, (extent, stride) in enumerate(zip(fact.shape, fact.strides, strict=True)):
             step = stride * buffer.dtype.bytes
@@ -286,8 +292,7 @@ def _innermost(buffer: Buffer) -> int:
 
 def check_range(kernel: str, name: str, value: int, dtype: DType) -> None:
     """TileValueError (TL1620) when an integer does not fit its type."""
-    low = 0 if dtype.kind == "uint" else -(1 << (dtype.bits - 1))
-    high = (1 << (dtype.bits if dtype.kind == "uint" else dtype.bits - 1)) - 1
+    low, high = integer_range(dtype)
     if not low <= value <= high:
         raise TileValueError(
             f"argument {name} of {kernel} is {value}, expected {low} to {high} ({dtype})",
@@ -296,10 +301,21 @@ def check_range(kernel: str, name: str, value: int, dtype: DType) -> None:
         )
 
 
+def _expected_text(dtype: DType) -> str:
+    if dtype.per_byte == 1:
+        return dtype.name
+    return f"uint8 or int8 with {dtype.per_byte} elements of {dtype} in each byte"
+
+
 def describe(param: Param) -> str:
     """A parameter as a reader knows it: "A: float16(M, 64)"."""
     if isinstance(param, ScalarParam):
         return f"{param.name}: {param.dtype}"
+    buffer = param.buffer
+    stored = stored_dtype(buffer)
+    if stored.per_byte > 1:
+        shapes = shape_text(buffer.root.shape), shape_text(buffer.shape)
+        return f"{param.name}: {stored}{shapes[0]}, packed as bytes {shapes[1]}"
     return f"{param.name}: {param.buffer.dtype}{shape_text(param.buffer.shape)}"
 
 

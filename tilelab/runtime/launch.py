@@ -160,7 +160,7 @@ class _Plan:
                 code="TL1621", hint="pass it as an argument instead of naming it in out_idx",
             )  # fmt: skip
         shape = self._signature.shape_of(position, self._numbers)
-        return shape, row_major(shape), torch_dtype(param.buffer.dtype)
+        return shape, row_major(shape), torch_dtype(param.buffer)
 
     def _runner(self) -> Callable[[Sequence[Any]], Any]:
         """The call itself: allocate the outputs, launch on torch's current stream, return the
@@ -243,7 +243,7 @@ class _Plan:
         """Launches with workspaces made anew; the allocator keeps their memory until the stream
         has passed the launch."""
         shapes = [(b, shape(*self._numbers)) for b, shape in record.loaded.workspaces]
-        spaces = [self._empty(shape, row_major(shape), torch_dtype(b.dtype)) for b, shape in shapes]
+        spaces = [self._empty(shape, row_major(shape), torch_dtype(b)) for b, shape in shapes]
         key = tuple(t.data_ptr() for t in spaces)
         packed = record.with_space.get(key)
         if packed is None:

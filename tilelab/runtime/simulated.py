@@ -62,7 +62,7 @@ def run_simulated(
         if isinstance(param, TensorParam):
             if values[i] is None:
                 unset.append(param.name)
-                values[i] = allocate(signature.shape_of(i, numbers), param.buffer.dtype)
+                values[i] = allocate(signature.shape_of(i, numbers), param.buffer)
             arrays[param.name] = numpy_view(values[i], param.buffer.dtype)
     scalars = {v.name: n for v, n in zip(signature.variables, numbers, strict=True)}
     program = _program_for(signature, builds, values)

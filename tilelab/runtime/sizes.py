@@ -26,6 +26,7 @@ class _Extent:
     what: str  # "shape" or "strides"
     param: str
     extent: Expr
+    scale: int = 1  # elements for one of the tensor's units, along and across packed rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,9 @@ class _Equation:
         if fact is None:
             return None
         if self.at.what == "shape":
-            return fact.shape[axis]
-        return fact.strides[axis] if fact.shape[axis] > 1 and 0 not in fact.shape else None
+            return fact.shape[axis] * self.at.scale
+        known = fact.shape[axis] > 1 and 0 not in fact.shape
+        return fact.strides[axis] * self.at.scale if known else None
 
     @property
     def place(self) -> str:
@@ -156,10 +158,13 @@ class SizeSolver:
                 param = self._params[position]
                 if not isinstance(param, TensorParam):
                     continue
-                shown = param.buffer.shape if what == "shape" else param.buffer.strides
+                declared = param.buffer.root
+                shown = declared.shape if what == "shape" else declared.strides
                 for axis, extent in enumerate(shown or ()):
                     if isinstance(extent, Expr):
-                        found.append(_Extent(position, axis, what, param.name, extent))
+                        along = (what == "shape") == (axis == declared.rank - 1)
+                        scale = declared.dtype.per_byte if along else 1
+                        found.append(_Extent(position, axis, what, param.name, extent, scale))
         return found
 
     def _linear(self, at: _Extent, index: dict[int, int], known: set[int]) -> _Equation | None:

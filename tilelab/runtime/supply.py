@@ -11,9 +11,9 @@ from typing import Any
 
 from tilelab.dtypes import DType
 from tilelab.errors import TileValueError
-from tilelab.ir import ScalarParam
+from tilelab.ir import Buffer, ScalarParam
 from tilelab.runtime.arguments import Signature
-from tilelab.runtime.tensors import torch_dtype
+from tilelab.runtime.tensors import stored_dtype, torch_dtype
 
 
 class TensorSupplyType(enum.Enum):
@@ -56,7 +56,7 @@ def make_inputs(
             made.append(named[param.name])
             continue
         shape = signature.shape_of(position, numbers)
-        tensor = fill(shape, param.buffer.dtype, supply, device)
+        tensor = fill(shape, param.buffer, supply, device)
         strides = signature.strides_of(position, numbers)
         made.append(tensor if param.buffer.strides is None else _restride(tensor, strides))
     return made
@@ -72,12 +72,16 @@ def _restride(tensor: Any, strides: tuple[int, ...]) -> Any:
     return placed.copy_(tensor)
 
 
-def fill(shape: tuple[int, ...], dtype: DType, supply: TensorSupplyType, device: str) -> Any:
-    """A tensor of random (or constant) values that `dtype` can hold."""
+def fill(shape: tuple[int, ...], buffer: Buffer, supply: TensorSupplyType, device: str) -> Any:
+    """A tensor for a parameter, of random (or constant) values that its elements can have; packed
+    ones take all codes."""
     import torch
 
-    kinds = TensorSupplyType
-    target = torch_dtype(dtype)
+    kinds, dtype = TensorSupplyType, buffer.dtype
+    target = torch_dtype(buffer)
+    if stored_dtype(buffer).per_byte > 1:
+        high = 1 if supply is kinds.Zero else 256
+        return torch.randint(0, high, shape, device=device).to(torch.uint8).view(target)
     if supply in (kinds.Zero, kinds.One):
         return torch.full(shape, float(supply is kinds.One), device=device).to(target)
     if supply is kinds.Auto:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tilelab.dtypes import DType, as_dtype
+from tilelab.ir import Buffer
 
 Array = np.ndarray[Any, Any]
 
@@ -60,6 +61,8 @@ def numpy_view(value: Any, dtype: DType) -> Array:
     import torch
 
     tensor = value.detach()
+    if str(tensor.dtype) == _PAIRS_OF_FP4:
+        tensor = tensor.view(torch.uint8)
     if dtype.name not in _WITHOUT_NUMPY:
         return tensor.numpy().view(dtype.numpy)
     carrier = {1: torch.uint8, 2: torch.int16}[dtype.bytes]
@@ -70,32 +73,54 @@ def _viewed(array: Array, dtype: DType) -> Array:
     return array.view(dtype.numpy)
 
 
-_WITHOUT_NUMPY = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2"})
+_WITHOUT_NUMPY = frozenset({"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"})
 
 
-def torch_dtype(dtype: DType) -> Any:
-    """The torch type of an element type."""
+_PAIRS_OF_FP4 = "torch.float4_e2m1fn_x2"
+
+
+def torch_carrier(dtype: DType) -> Any:
+    """The torch type whose elements are the bytes of a packed type."""
     import torch
 
-    return getattr(torch, dtype.name)
+    if dtype.is_float:
+        return getattr(torch, _PAIRS_OF_FP4.rpartition(".")[2], torch.int8)
+    return torch.int8 if dtype.kind == "int" else torch.uint8
 
 
-def allocator(like: Any | None, device: str) -> Callable[[tuple[int, ...], DType], Any]:
-    """A function (shape, dtype) -> uninitialised tensor on `device`; numpy when the inputs are
+def stored_dtype(buffer: Buffer) -> DType:
+    """The element type that a buffer was declared with, where it stands for packed elements."""
+    origin = buffer.origin
+    return buffer.dtype if origin is None or origin.dtype.per_byte == 1 else origin.dtype
+
+
+def torch_dtype(buffer: Buffer) -> Any:
+    """The torch type of a tensor parameter (or workspace)."""
+    import torch
+
+    stored = stored_dtype(buffer)
+    return torch_carrier(stored) if stored.per_byte > 1 else getattr(torch, stored.name)
+
+
+def allocator(like: Any | None, device: str) -> Callable[[tuple[int, ...], Buffer], Any]:
+    """A function (shape, parameter) -> uninitialised tensor on `device`; numpy when the inputs are
     numpy arrays."""
     if isinstance(like, np.ndarray):
-        return lambda shape, dtype: np.empty(shape, dtype.numpy)
+        return lambda shape, buffer: np.empty(shape, buffer.dtype.numpy)
     import torch
 
-    return lambda shape, dtype: torch.empty(shape, dtype=torch_dtype(dtype), device=device)
+    return lambda shape, buffer: torch.empty(shape, dtype=torch_dtype(buffer), device=device)
 
 
 _SAME_BYTES = frozenset({("bool", "int8"), ("bool", "uint8"), ("int8", "bool"), ("uint8", "bool")})
 
 
-def same_dtype(expected: DType, got: str) -> bool:
-    """Whether a tensor of type `got` may be passed where `expected` is declared. bool and 8-bit
-    integers share their bytes and are taken for one another, as TileLang does."""
+def same_dtype(buffer: Buffer, got: str) -> bool:
+    """Whether a tensor of type `got` may be passed for a parameter. bool and 8-bit integers share
+    their bytes and are taken for one another, as TileLang does; packed elements come in bytes."""
+    stored, expected = stored_dtype(buffer), buffer.dtype
+    if stored.per_byte > 1:
+        return got in ("int8", "uint8") or (stored.is_float and f"torch.{got}" == _PAIRS_OF_FP4)
     if expected.name == got or (expected.name, got) in _SAME_BYTES:
         return True
     try:
@@ -106,4 +131,4 @@ def same_dtype(expected: DType, got: str) -> bool:
 
 def torch_name(dtype: DType) -> str:
     """How a user writes the torch type: "torch.float16"."""
-    return f"torch.{dtype.name}"
+    return f"torch.{'uint8' if dtype.per_byte > 1 else dtype.name}"

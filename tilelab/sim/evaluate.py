@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from tilelab.dtypes import DType
 from tilelab.ir import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var
 from tilelab.sim.frame import Array, Frame, Value, varies
+from tilelab.thread.conversions import converted
 from tilelab.thread.mathfn import math_fn
 
 _OPS: dict[str, Callable[[Any, Any], Any]] = {
@@ -37,7 +37,7 @@ class Memory(Protocol):
 def scalar(value: Any, dtype: DType) -> Value:
     """A literal of a type: a Python int or bool, or a numpy float of its width."""
     if dtype.is_float:
-        return dtype.numpy.type(value)
+        return converted(np.asarray(value, np.float64), dtype)[()]
     return bool(value) if dtype.is_bool else wrap(int(value), dtype)
 
 
@@ -101,40 +101,13 @@ def _cast(e: Cast, frame: Frame, memory: Memory) -> Value:
 
 
 def convert(value: Value, dtype: DType) -> Value:
-    """`value` rounded or wrapped to another element type, as the chip does: conversions to 8-bit
-    floats saturate, and so do those of floats to integers, where NaN gives 0 (PTX ISA, cvt)."""
+    """`value` rounded or wrapped to another element type, as the chip does."""
     if varies(value):
-        return _converted(value, dtype)
+        return converted(value, dtype)
     if isinstance(value, int | bool):
         return scalar(value, dtype)
-    single = _converted(np.asarray(value), dtype)
+    single = converted(np.asarray(value), dtype)
     return single[()] if dtype.is_float else single.item()
-
-
-def _converted(values: Array, dtype: DType) -> Array:
-    to = dtype.numpy
-    if values.dtype == to:
-        return values
-    if dtype.is_float and dtype.bits == 8:
-        most = _largest(dtype)
-        return np.clip(values.astype(np.float32), -most, most).astype(to)
-    if not dtype.is_int or values.dtype.kind in "iub":
-        return values.astype(to, copy=False)
-    word = to if dtype.bits >= 32 else np.dtype(np.int32)  # narrower ones wrap, from 32 bits
-    low, high = np.iinfo(word).min, np.iinfo(word).max
-    wide = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
-    inside = (wide > low) & (wide < high)
-    whole = np.where(inside, wide, 0).astype(word)
-    return np.where(inside, whole, np.where(wide < 0, low, np.where(wide > 0, high, whole))).astype(
-        to
-    )
-
-
-@cache
-def _largest(dtype: DType) -> np.float32:
-    """The largest number of an 8-bit float type, whose encoding is 0x7e or 0x7b."""
-    every = np.arange(256, dtype=np.uint8).view(dtype.numpy).astype(np.float32)
-    return np.float32(np.max(every[np.isfinite(every)]))
 
 
 def _select(e: Select, frame: Frame, memory: Memory) -> Value:
@@ -169,7 +142,5 @@ _RULES: dict[type[Expr], Callable[[Any, Frame, Memory], Value]] = {
 
 def as_array(value: Value, dtype: DType) -> Array:
     """A value as an array of at least the two last axes (blocks, lanes)."""
-    array = np.asarray(value)
-    if array.dtype != dtype.numpy:
-        array = array.astype(dtype.numpy)
+    array = converted(np.asarray(value), dtype)
     return array.reshape(1, 1) if array.ndim == 0 else array

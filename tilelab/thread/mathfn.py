@@ -1,6 +1,6 @@
 """Scalar functions of `ir.Call`: CUDA text per type, numpy meaning, cost class.
 
-Hides that 16-bit floats are computed in float32 and rounded once, on the chip as in the
+Hides that floats of 8 and 16 bits are computed in float32 and rounded once, on the chip as in the
 simulator. Names with a leading "__" are the fast hardware approximations.
 """
 
@@ -13,14 +13,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tilelab.dtypes import DType
+from tilelab.dtypes import DTYPES, INT32, DType
 from tilelab.errors import TileNameError, TileTypeError
+from tilelab.thread.conversions import code_of, converted, of_code
 from tilelab.thread.directed import MODES, OPERATIONS, numpy_meaning
 from tilelab.thread.intrinsic import Array, Cost
+from tilelab.thread.intrinsics.codes import TYPE_HELPERS, low_bits
 from tilelab.thread.intrinsics.helpers import EXP2_APPROX
 
-_WIDEN = {"float16": "__half2float({})", "bfloat16": "__bfloat162float({})"}
-_NARROW = {"float16": "__float2half_rn({})", "bfloat16": "__float2bfloat16_rn({})"}
+_WIDEN = {
+    "float16": "__half2float({})", "bfloat16": "__bfloat162float({})",
+    "float8_e4m3fn": "float({})", "float8_e5m2": "float({})",
+}  # fmt: skip
+_NARROW = {
+    "float16": "__float2half_rn({})", "bfloat16": "__float2bfloat16_rn({})",
+    "float8_e4m3fn": "__nv_fp8_e4m3({})", "float8_e5m2": "__nv_fp8_e5m2({})",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,14 +65,14 @@ class MathFn:
             args = [np.asarray(a).astype(np.float32) for a in args]
         with np.errstate(all="ignore"):
             result = np.asarray(self.numpy(*args))
-        return result.astype(np.bool_ if self.boolean else dtype.numpy, copy=False)
+        return result.astype(np.bool_) if self.boolean else converted(result, dtype)
 
     def _check(self, dtype: DType, count: int) -> None:
         if count != self.arity:
             raise TileTypeError(
                 f"{self.name} takes {self.arity} operand(s), {count} were given", code="TL1108"
             )
-        small = dtype.is_float and dtype.bits < 16
+        small = dtype.is_float and dtype.bits < 32 and dtype.name not in _WIDEN
         form = self.f64 if dtype.name == "float64" else self.f32
         if small or not (form if dtype.is_float else self.integer):
             raise TileTypeError(
@@ -72,6 +80,38 @@ class MathFn:
                 code="TL1108",
                 hint="convert the operand first, for instance with .astype('float32')",
             )
+
+
+@dataclass(frozen=True)
+class _Code(MathFn):
+    """Between a stored type and its bits: `from_code_T(integer)` is the T whose code the lowest
+    bits are, `to_code_T(value)` its code as int32. They take elements out of bytes and put them
+    back."""
+
+    stored: DType = INT32
+    decodes: bool = True
+
+    def text(self, dtype: DType, args: Sequence[str]) -> str:
+        if not self.decodes:
+            return f"(int({args[0]}) & {(1 << self.stored.bits) - 1})"
+        return low_bits(args[0], self.stored)
+
+    def value(self, dtype: DType, args: Sequence[Array]) -> Array:
+        stored = np.asarray(args[0])
+        return (of_code if self.decodes else code_of)(stored, self.stored)
+
+
+def _codes() -> list[MathFn]:
+    stored = [d for d in DTYPES.values() if d.per_byte > 1 or d.is_code]
+    made: list[MathFn] = []
+    for d in stored:
+        decode = TYPE_HELPERS.get(d.name, ())
+        for name, decodes in (("from_code", True), ("to_code", False)):
+            made.append(
+                _Code(f"{name}_{d.name}", 1, "", "", "", code_of, "alu", helpers=decode, stored=d,
+                      decodes=decodes)
+            )  # fmt: skip
+    return made
 
 
 def _float(name: str, numpy: Callable[..., Any], arity: int = 1, cuda: str = "") -> MathFn:
@@ -226,6 +266,7 @@ _ENTRIES = [
     MathFn("fns", 3, "", "", "__fns({0}, {1}, int({2}))", _fns),
     MathFn("ieee_frsqrt", 1, "__frsqrt_rn({0})", "", "", _exact_inverse_root, "special"),
     *_ieee(),
+    *_codes(),
     MathFn("clz", 1, "", "", "__clz({0})", _clz, "alu", wide="__clzll({0})"),
 ]  # fmt: skip
 MATH: dict[str, MathFn] = {entry.name: entry for entry in _ENTRIES}

@@ -196,20 +196,29 @@ class ThreadKernel(Node):
         raise KeyError(buffer.name)
 
 
+LONGEST_AXIS = (1 << 31) - 1 - 256
+"""What the signed 32-bit coordinates of TMA reach, with a box beyond the end."""
+
+
 @dataclass(frozen=True, eq=False)
 class Alignment(Node):
     """Base and (`rows`) rows of `buffer` lie at multiples of `bytes`: a TMA map or wide accesses
-    need it. A view has rows of its own, known when it is compiled."""
+    need it. A view has rows of its own, known when it is compiled. `short`: no axis is longer than
+    LONGEST_AXIS, for TMA's coordinates."""
 
     buffer: Buffer
     bytes: int
     rows: bool = True
+    short: bool = False
 
     def joined(self, other: Alignment | None) -> Alignment:
         """What this need and another one of the same buffer ask together."""
         if other is None:
             return self
-        return Alignment(self.buffer, max(self.bytes, other.bytes), self.rows or other.rows)
+        return Alignment(
+            self.buffer, max(self.bytes, other.bytes), self.rows or other.rows,
+            self.short or other.short,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tilelab.dtypes import DType
+from tilelab.dtypes import DType, integer_range
 from tilelab.ir import Expr, binary, call, select
 
 
@@ -22,16 +22,20 @@ class Combine:
     numpy: str  # name of the ufunc; fmax and fmin pass over NaN, as the hardware's do
 
 
+_LARGEST = {"float8_e4m3fn": 448.0, "float4_e2m1fn": 6.0, "float8_e8m0fnu": 2.0**127}
+"""Of the float types without an infinity."""
+
+
 def _lowest(dtype: DType) -> float | int:
     if dtype.is_float:
-        return -math.inf
-    return 0 if dtype.kind == "uint" else -(1 << (dtype.bits - 1))
+        return -_LARGEST.get(dtype.name, math.inf)
+    return 0 if dtype.is_bool else integer_range(dtype)[0]
 
 
 def _highest(dtype: DType) -> float | int:
     if dtype.is_float:
-        return math.inf
-    return (1 << (dtype.bits if dtype.kind == "uint" else dtype.bits - 1)) - 1
+        return _LARGEST.get(dtype.name, math.inf)
+    return 1 if dtype.is_bool else integer_range(dtype)[1]
 
 
 def _sum(a: Expr, b: Expr) -> Expr:

@@ -199,9 +199,10 @@ class LowerContext:
                 self.need_alignment(buffer, width * buffer.dtype.bytes)
         return max(width, 1)
 
-    def need_alignment(self, tensor: Buffer, num_bytes: int) -> None:
-        """Record that an access relies on rows and base of `tensor` at multiples of num_bytes."""
-        need = Alignment(tensor.storage, num_bytes, rows=tensor.alias_of is None)
+    def need_alignment(self, tensor: Buffer, num_bytes: int, *, short: bool = False) -> None:
+        """Record that an access relies on rows and base of `tensor` at multiples of num_bytes, and
+        (`short`) on 32-bit coordinates."""
+        need = Alignment(tensor.storage, num_bytes, rows=tensor.alias_of is None, short=short)
         key = id(tensor.storage)
         self.shared.aligned[key] = need.joined(self.shared.aligned.get(key))
 

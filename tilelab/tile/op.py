@@ -108,6 +108,11 @@ def _effects(kind: type[TileOp]) -> dict[str, str]:
     return {f.name: f.metadata["effect"] for f in fields if "effect" in f.metadata}
 
 
+def operand_fields(op: TileOp) -> dict[str, str]:
+    """The operands of an op by field name, with the effect of each."""
+    return _effects(type(op))
+
+
 @dataclass(frozen=True, eq=False)
 class TileOp(Stmt):
     """One operation on whole tiles. Subclasses declare operands with reads/writes/updates. `team`

@@ -69,13 +69,13 @@ def async_copy(
     return _placed(AsyncCopy(source, target, loc=here()))
 
 
-def _placed(op: _Transfer) -> Stmt:
+def _placed(op: Transfer) -> Stmt:
     op.check()
     return current().emit(op)
 
 
 @dataclass(frozen=True, eq=False)
-class _Transfer(TileOp):
+class Transfer(TileOp):
     """What these copies have in common."""
 
     team: ClassVar[str] = "any"
@@ -101,7 +101,7 @@ class _Transfer(TileOp):
 
 
 @dataclass(frozen=True, eq=False)
-class TmaLoad(_Transfer):
+class TmaLoad(Transfer):
     """One thread starts a TMA load that completes at `barrier`."""
 
     op_name: ClassVar[str] = "tma_copy"
@@ -111,14 +111,14 @@ class TmaLoad(_Transfer):
 
 
 @dataclass(frozen=True, eq=False)
-class TmaStore(_Transfer):
+class TmaStore(Transfer):
     """One thread starts a TMA store, as a group of its own."""
 
     op_name: ClassVar[str] = "tma_copy"
 
 
 @dataclass(frozen=True, eq=False)
-class AsyncCopy(_Transfer):
+class AsyncCopy(Transfer):
     """Every thread starts its share of cp.async, as a group of its own."""
 
     op_name: ClassVar[str] = "async_copy"
@@ -130,7 +130,7 @@ def _full_rows(region: Region) -> bool:
     return whole and const_int(region.starts[-1]) == 0
 
 
-def _must_be_tma(op: _Transfer, outer: Region, tile: Region, ctx: LowerContext) -> None:
+def _must_be_tma(op: Transfer, outer: Region, tile: Region, ctx: LowerContext) -> None:
     why = why_not_tma(outer, tile, ctx)
     if not why and not _full_rows(tile):
         why = f"it takes a part of the rows of {tile.buffer.name}"

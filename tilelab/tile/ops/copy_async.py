@@ -12,7 +12,7 @@ from tilelab.layout import Fragment, SharedLayout
 from tilelab.layout.shared import BOX_ALIGNMENT, row_major
 from tilelab.thread.intrinsics.cp_async import cp_async, cp_async_zfill
 from tilelab.thread.intrinsics.tma import tma_load
-from tilelab.thread.nodes import Invoke, Ref, TensorMap
+from tilelab.thread.nodes import LONGEST_AXIS, Invoke, Ref, TensorMap
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import expand, guard_of, guarded, tile_extents, walk_tile
 
@@ -48,14 +48,31 @@ def tensor_refusal(src: Region, ctx: LowerContext) -> str:
     strides = tensor.effective_strides()
     if const_int(strides[-1]) != 1:
         return f"the last axis of {tensor.name} is not contiguous"
-    size = tensor.dtype.bytes
+    return _axes_refusal(src, ctx)
+
+
+def _axes_refusal(src: Region, ctx: LowerContext) -> str:
+    """What about the lengths and strides of a tensor's axes keeps TMA away."""
+    tensor, size = src.buffer, src.buffer.dtype.bytes
     if ctx.divides(src.starts[-1]) * size < TMA_ALIGNMENT:
         # Measured on an H200: such a box stops the kernel with an illegal instruction.
         return f"the tile may start off a 16-byte boundary of the rows of {tensor.name}"
-    for axis, stride in enumerate(strides[:-1]):
+    for axis, extent in enumerate(tensor.shape):
+        if _beyond_coordinates(extent, ctx):
+            return f"axis {axis} of {tensor.name} may be too long for TMA's 32-bit coordinates"
+    for axis, stride in enumerate(tensor.effective_strides()[:-1]):
         if ctx.divides(stride) * size < TMA_ALIGNMENT:
             return f"the stride of axis {axis} of {tensor.name} is no multiple of 16 bytes"
     return ""
+
+
+def _beyond_coordinates(extent: Expr | int, ctx: LowerContext) -> bool:
+    """Whether coordinates along an axis may need more than 32 bits. A dynamic size of 64 bits is
+    taken to be small where the launcher looks at the tensors of each call."""
+    known = const_int(extent)
+    if known is None:
+        return as_expr(extent).dtype.bits > 32 and not ctx.shared.assume_aligned
+    return known > LONGEST_AXIS
 
 
 def _tile_refusal(dst: Region, ctx: LowerContext) -> str:
@@ -119,7 +136,8 @@ def tensor_boxes(
         box[axis] = 1 if width < panel_width(inner) else int(const_int(outer.extents[axis]) or 1)
     box[-1] = width
     descriptor = _tensor_map(ctx, outer, tuple(reversed(box)), swizzle)
-    ctx.need_alignment(tensor, TMA_ALIGNMENT)
+    short = any(const_int(e) is None and as_expr(e).dtype.bits > 32 for e in tensor.shape)
+    ctx.need_alignment(tensor, TMA_ALIGNMENT, short=short)
     tile = ctx.placed(inner.buffer)
     for row in np.ndindex(*_rows(outer, box)):
         there, here = _shifted(outer, row), _shifted(inner, row)
