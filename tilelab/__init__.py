@@ -59,8 +59,8 @@ __all__ = [
     "disable_cache", "enable_cache", "engine", "env", "errors", "is_cache_enabled", "jit",
     "language", "layout", "load_ipython_extension", "lower", "math", "next_power_of_2",
     "par_compile", "parse_target", "plot", "profiler", "register_cuda_postproc", "register_extern",
-    "set_log_level", "suggest_config", "testing", "tileop", "tools", "transform", "tvm", "utils",
-    "views", "widgets",
+    "set_log_level", "suggest_config", "testing", "tileop", "tools", "transform", "tvm",
+    "unload_ipython_extension", "utils", "views", "widgets",
 ]  # fmt: skip
 
 _MODULES = frozenset({
@@ -83,6 +83,11 @@ _HOMES = {
 def load_ipython_extension(ipython: Any) -> None:
     """`%load_ext tilelab`: the magics, the pictures, and `import tilelang`."""
     import_module("tilelab.notebook").load_ipython_extension(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """`%unload_ext tilelab`: everything back but modules that were imported."""
+    import_module("tilelab.notebook").unload_ipython_extension(ipython)
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,8 @@ Hides how views become artists. Maps are drawn as one image and one collection o
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,9 +18,11 @@ from tilelab.layout import Fragment, TableFragment
 from tilelab.views import (
     AccessView,
     FragmentView,
+    LadderView,
     MemoryView,
     PipelineView,
     RooflineView,
+    ScheduleView,
     SharedView,
     View,
     fragment_view,
@@ -29,6 +33,8 @@ from tilelab.views.palette import BUFFER_ROLES, PAINTS, lane_colours
 
 LABELLED = 256  # cells up to which each carries its name
 WARP = 32
+MARKERS = "os^DvPX"
+EDGES = ("compute-edge", "load-edge", "good-edge", "barrier-edge", "bad-edge")
 
 
 def _axes(ax: Any, width: float, height: float) -> Any:
@@ -37,6 +43,40 @@ def _axes(ax: Any, width: float, height: float) -> Any:
     import matplotlib.pyplot as plt  # lazy: an import of tilelab must not load it
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]  # pyright: ignore
+
+
+def _title(ax: Any, text: str, columns: int = 96) -> None:
+    """Above the axes, in lines that fit their width."""
+    lines = [textwrap.fill(line, columns) for line in text.split("\n")]
+    ax.set_title("\n".join(lines), fontsize=10)
+
+
+def _legend(ax: Any, items: Sequence[tuple[str, str]]) -> None:
+    """Below the axes: (role, words) of each fill."""
+    from matplotlib.patches import Patch  # lazy, as above
+
+    patches = [
+        Patch(facecolor=PAINTS[role].light, edgecolor=_edge(role), label=words)
+        for role, words in items
+    ]
+    ax.legend(handles=patches, loc="upper center", bbox_to_anchor=(0.5, -0.24), fontsize=8,
+              ncols=len(items), frameon=False)  # fmt: skip
+
+
+def _edge(role: str) -> str:
+    names = {"wait": "load-edge", "gap": "muted"}
+    return PAINTS[names.get(role, f"{role}-edge")].light
+
+
+def _bar(ax: Any, row: float, span: tuple[float, float], role: str, words: Sequence[str],
+         inches: float, dashed: bool = False) -> None:  # fmt: skip
+    """A bar with the first of `words` that fits; `inches`: of one unit of x."""
+    start, length = span[0], span[1] - span[0]
+    ax.barh(row, length, left=start, height=0.7, color=PAINTS[role].light, edgecolor=_edge(role),
+            linestyle="--" if dashed else "-", linewidth=0.9)  # fmt: skip
+    room = length * inches * 72 / 4.4  # characters of 7 points
+    word = next((w for w in words if len(w) <= room), "")
+    ax.text(start + length / 2, row, word, ha="center", va="center", fontsize=7)
 
 
 def _view(subject: Any, kind: str, wanted: type[View]) -> Any:
@@ -87,7 +127,8 @@ def _cells(view: Any, owners: Any, what: str, ax: Any) -> Any:
         aspect="auto", interpolation="nearest",
     )  # fmt: skip
     ax.figure.colorbar(image, ax=ax, label=what, ticks=range(0, WARP, 4))
-    ax.set(title=view.summary(), xlabel="column", ylabel="row")
+    ax.set(xlabel="column", ylabel="row")
+    _title(ax, view.summary(), 62)
     if owners.size <= LABELLED:
         slots = view.register_grid() if isinstance(view, FragmentView) else None
         for (r, c), owner in np.ndenumerate(owners):
@@ -110,16 +151,71 @@ def pipeline(subject: Any, ax: Any = None) -> Any:
     """The planned schedule of a pipelined loop: a bar in flight and one in use for each iteration
     of each slot. subject: a compiled kernel or a PipelineView. Returns the Axes."""
     view = cast("PipelineView", _view(subject, "pipeline", PipelineView))
-    ax = _axes(ax, 9.0, 1.0 + 0.55 * view.slots)
+    ax = _axes(ax, 9.0, 1.4 + 0.55 * view.slots)
+    columns = list(view.shown_steps())
+    at = {step: k for k, step in enumerate(columns) if step is not None}
+
+    def place(step: int) -> float:
+        """Steps that repeat are left out: all of them are one column."""
+        gap = columns.index(None) + 0.5 if None in columns else len(columns)
+        return at.get(step, len(columns) if step >= view.steps else gap)
+
+    inches = 8.2 / max(len(columns), 1)
     for it in view.iterations:
-        fly, use = (it.issue, it.consume - it.issue), (it.consume, it.done - it.consume)
-        for (start, length), role, word in ((fly, "load", "load"), (use, "compute", "use")):
-            ax.barh(it.slot, length, left=start, height=0.7, color=PAINTS[role].light,
-                    edgecolor=PAINTS[f"{role}-edge"].light)  # fmt: skip
-            ax.text(start + length / 2, it.slot, f"{word} {it.k}", ha="center", va="center",
-                    fontsize=7)  # fmt: skip
-    ax.set(title=view.headline(), xlabel="step of the plan", yticks=range(view.slots),
+        issue, consume, done = (place(s) for s in (it.issue, it.consume, it.done))
+        _bar(ax, it.slot, (issue, consume), "load", (f"load {it.k}", f"{it.k}"), inches)
+        _bar(ax, it.slot, (consume, done), "compute", (f"use {it.k}", f"{it.k}"), inches)
+    _title(ax, view.headline())
+    shown = [k for k in range(len(columns)) if len(columns) <= 12 or k % 2 == 0]
+    names = ["…" if columns[k] is None else str(columns[k]) for k in shown]
+    ax.set(xlabel="step of the plan", yticks=range(view.slots), xticks=[k + 0.5 for k in shown],
+           xticklabels=names, xlim=(0, len(columns)),
            yticklabels=[f"slot {s}" for s in range(view.slots)])  # fmt: skip
+    ax.invert_yaxis()
+    _legend(ax, (("load", "load in flight"), ("compute", "in use")))
+    return ax
+
+
+def schedule(subject: Any, ax: Any = None) -> Any:
+    """The times of each use of each slot. subject: a ScheduleView (modelled or measured), or a
+    compiled kernel, which is then simulated on random inputs. Returns the Axes."""
+    view = cast("ScheduleView", _view(subject, "schedule", ScheduleView))
+    ax = _axes(ax, 9.0, 1.9 + 0.5 * view.slots)
+    end = max(use.done for use in view.uses)
+    inches = 8.2 / max(end, 1)
+    for use in view.uses:
+        there = use.consume if use.arrived is None else min(use.arrived, use.consume)
+        _bar(ax, use.slot, (use.issue, there), "wait", (f"{use.k}",), inches, dashed=True)
+        _bar(ax, use.slot, (there, use.consume), "good", (), inches)
+        _bar(ax, use.slot, (use.consume, use.done), "compute", (f"{use.k}",), inches)
+        _bar(ax, view.slots, (use.asked, use.consume), "gap", ("wait",), inches)
+        _bar(ax, view.slots, (use.consume, use.busy_until), "compute", (f"use {use.k}",), inches)
+    _title(ax, f"{view.headline()}\n{view.caption()}", 120)
+    rows = [f"slot {s}" for s in range(view.slots)]
+    ax.set(xlabel="cycle", xlim=(0, end), yticks=range(view.slots + 1),
+           yticklabels=[*rows, "consumer"])  # fmt: skip
+    ax.invert_yaxis()
+    _legend(ax, (("wait", "in flight"), ("good", "lies ready"), ("compute", "in use"),
+                 ("gap", "the consumer waits")))  # fmt: skip
+    return ax
+
+
+def ladder(subject: LadderView, ax: Any = None) -> Any:
+    """What each step of a structure gained, a bar a step. subject: a LadderView, such as
+    `tilelab.widgets.compare_panel(kernel).ladder`. Returns the Axes."""
+    view = cast("LadderView", _view(subject, "ladder", LadderView))
+    ax = _axes(ax, 9.0, 1.2 + 0.42 * len(view.steps))
+    most = max(step.time for step in view.steps)
+    for number, step in enumerate(view.steps):
+        role = "compute" if number else "gap"
+        ax.barh(number, step.time, height=0.65, color=PAINTS[role].light, edgecolor=_edge(role))
+        gain = f", {view.gain(number):.2f}x" if number else ""
+        ax.text(step.time + most / 80, number, f"{view.shown(number)}{gain}", va="center",
+                fontsize=8)  # fmt: skip
+    _title(ax, view.headline(), 84)
+    ax.set(xlabel=f"{view.unit}, {view.source}", xlim=(0, most * 1.2),
+           yticks=range(len(view.steps)),
+           yticklabels=[textwrap.shorten(s.name, 44) for s in view.steps])  # fmt: skip
     ax.invert_yaxis()
     return ax
 
@@ -137,8 +233,12 @@ def memory(subject: Any, ax: Any = None) -> Any:
         if row.num_bytes > view.shared_per_block / 20:
             ax.text(start + row.num_bytes / 2048, 0, f"{row.name}\n{row.num_bytes:,} B",
                     ha="center", va="center", fontsize=8)  # fmt: skip
-    ax.axvline(view.shared_per_block / 1024, color=PAINTS["bad-edge"].light, linestyle="--")
-    ax.set(title=f"{view.kernel} on {view.target}: {view.verdict()}", xlabel="KiB", yticks=[])
+    limit = view.shared_per_block / 1024
+    ax.axvline(limit, color=PAINTS["bad-edge"].light, linestyle="--")
+    ax.text(limit, 0.36, f"limit of a block: {limit:g} KiB ", ha="right", va="bottom", fontsize=8,
+            color=PAINTS["bad-edge"].light)  # fmt: skip
+    _title(ax, f"{view.kernel} on {view.target}: {view.verdict()}")
+    ax.set(xlabel="KiB", yticks=[], ylim=(-0.42, 0.52))
     return ax
 
 
@@ -152,7 +252,8 @@ def access(subject: AccessView, ax: Any = None) -> Any:
             cells[row, cell] = lanes[0]
     across = "bank" if view.space == "shared" else "byte of the sector"
     made = _cells_of_lanes(cells, ax)
-    made.set(title=f"{view.title}\n{view.verdict()}", xlabel=across, ylabel=view.unit)
+    made.set_title(f"{view.title}\n{view.verdict()}", fontsize=10)
+    made.set(xlabel=across, ylabel=view.unit)
     return made
 
 
@@ -174,12 +275,18 @@ def roofline(subject: Any, ax: Any = None) -> Any:
     ax = _axes(ax, 6.4, 4.4)
     grid = np.logspace(-1, 4, 200)
     ax.loglog(grid, [view.roof(i) / 1e12 for i in grid], color=PAINTS["load-edge"].light)
-    for point in view.points:
+    for number, point in enumerate(view.points):
         rate = view.roof(point.intensity) if point.rate is None else point.rate
-        ax.plot(point.intensity, rate / 1e12, "o" if point.rate else "x", markersize=8,
-                color=PAINTS["compute-edge"].light)  # fmt: skip
-        ax.annotate(f"{point.name} ({point.source})", (point.intensity, rate / 1e12),
-                    xytext=(8, -4), textcoords="offset points", fontsize=8)  # fmt: skip
-    ax.set(title=view.title, xlabel="operations for each byte", ylabel="TFLOP/s")
+        shown = "not timed" if point.rate is None else f"{rate / 1e12:.4g} TFLOP/s"
+        ax.plot(point.intensity, rate / 1e12, MARKERS[number % len(MARKERS)], markersize=7,
+                markerfacecolor="none", color=PAINTS[EDGES[number % len(EDGES)]].light,
+                label=f"{point.name} ({point.source}): {shown}")  # fmt: skip
+    ax.annotate(f"{view.peak_flops / 1e12:.4g} TFLOP/s", (grid[-1], view.peak_flops / 1e12),
+                xytext=(0, 4), textcoords="offset points", ha="right", fontsize=8)  # fmt: skip
+    ax.annotate(f"{view.peak_bytes / 1e12:.3g} TB/s", (1, view.roof(1) / 1e12), xytext=(-6, 6),
+                textcoords="offset points", ha="right", fontsize=8)  # fmt: skip
+    ax.legend(loc="lower right", fontsize=8)
+    _title(ax, view.title)
+    ax.set(xlabel="operations for each byte", ylabel="TFLOP/s")
     ax.grid(True, which="major", alpha=0.3)
     return ax

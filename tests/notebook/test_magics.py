@@ -254,6 +254,32 @@ def main(A: T.Tensor((64,), "float64")):
     assert words in text.out + text.err
 
 
+def test_help_without_a_body_constants_of_what_is_made_and_unloading(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("%tilelang --help")
+    assert "usage: %%tilelang" in capsys.readouterr().out
+    shell.run_cell("%tilelang")
+    assert "write %%tilelang above a kernel" in capsys.readouterr().out
+    assert run(shell, f"--show none {SIZES}").success
+    shell.run_cell("%tilelab show matmul_kernel M=3")
+    assert "matmul_kernel is made already: it has no M" in capsys.readouterr().out
+    shell.run_cell("%tilelab show")
+    said = capsys.readouterr().out
+    assert "required: kernel" in said and "key=value" not in said.splitlines()[0]
+    shell.run_cell("%unload_ext tilelab")
+    assert "define how to unload" not in capsys.readouterr().out
+    assert "tilelang" not in shell.magics_manager.magics["cell"]
+    shell.run_cell("%load_ext tilelab")
+
+
+@pytest.mark.parametrize("kind", ["schedule", "roofline", "sim"])
+def test_pictures_of_a_run_are_widgets_too(kind: str, shell: Any) -> None:
+    assert run(shell, f"--show {kind} {SIZES}").success
+    (bundle,) = published(shell)
+    assert set(bundle) == {"text/plain", "image/svg+xml", WIDGET}
+
+
 def test_help_and_an_eager_cell_without_sizes(shell: Any, capsys: Any) -> None:
     shell.run_cell("%%tilelang -h\npass")
     assert "--inputs" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import matplotlib
@@ -13,7 +14,7 @@ from tests.kernels import gemm
 from tilelab import plot
 from tilelab.errors import TileError
 from tilelab.layout import atoms, row_major, swizzled
-from tilelab.views import access_of, fragment_view, shared_view, show
+from tilelab.views import LadderStep, LadderView, access_of, fragment_view, shared_view, show
 
 matplotlib.use("Agg")
 
@@ -55,7 +56,42 @@ def test_an_access_has_a_row_for_each_wavefront() -> None:
     assert shown.shape == (32, 32) and set(shown.compressed()) == set(range(32))
 
 
-@pytest.mark.parametrize("draw", [plot.layout, plot.pipeline, plot.memory, plot.roofline])
+def test_times_and_steps(kernel: Any) -> None:
+    (times,) = show(kernel, "schedule").views
+    ax = plot.schedule(times)
+    assert [t.get_text() for t in ax.get_yticklabels()] == [
+        "slot 0",
+        "slot 1",
+        "slot 2",
+        "consumer",
+    ]
+    assert len(ax.patches) == 5 * len(times.uses)
+    steps = (LadderStep("textbook", "", 200.0), LadderStep("a switch", "tl.x", 100.0))
+    view = LadderView("Steps", "gemm", "cycles", "modelled", "", steps)
+    shown = plot.ladder(view)
+    assert [p.get_width() for p in shown.patches] == [200.0, 100.0]
+    assert any("2.00x" in t.get_text() for t in shown.texts)
+
+
+@pytest.mark.parametrize("stages", [2, 4])
+def test_a_long_loop_has_no_text_upon_text_and_none_is_cut(stages: int) -> None:
+    long = tilelab.compile(gemm(256, 256, 4096, stages=stages), target="sm_90a", out_idx=-1)
+    for draw in (plot.pipeline, plot.schedule, plot.memory):
+        ax = draw(long)
+        figure = ax.figure
+        figure.canvas.draw()
+        renderer = figure.canvas.get_renderer()
+        texts = [t for t in [*ax.texts, ax.title] if t.get_text()]
+        boxes = [t.get_window_extent(renderer) for t in texts]
+        for one, other in combinations(boxes, 2):
+            assert not one.overlaps(other)
+        assert all(b.x0 >= 0 and b.x1 <= figure.bbox.width for b in boxes)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [plot.layout, plot.pipeline, plot.memory, plot.roofline, plot.schedule, plot.ladder],
+)
 def test_what_cannot_be_drawn_is_named(draw: Any) -> None:
     with pytest.raises(TileError, match="int cannot be drawn"):
         draw(3)

@@ -47,6 +47,12 @@ def to_kernel(value: Any, wish: Wish, name: str = "") -> JITKernel:
     kind = cast("type[Any]", type(value))
     maker = _MAKERS.get(kind)
     if maker is not None:
+        if wish.constants and kind is not JITImpl:
+            raise TileTypeError(
+                f"{name} is made already: it has no {', '.join(wish.constants)} to be set",
+                code=NO_CONSTANT,
+                hint="name the factory or the @tilelang.jit function that it comes from",
+            )  # fmt: skip
         return maker(value, wish)
     if not inspect.isroutine(value):
         raise TileTypeError(

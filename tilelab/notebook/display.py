@@ -17,7 +17,7 @@ from tilelab.widgets.host import host
 from tilelab.widgets.panel import Panel
 from tilelab.widgets.passes import PassPanel
 from tilelab.widgets.plans import BudgetPanel, TimelinePanel
-from tilelab.widgets.runs import PlayerPanel
+from tilelab.widgets.runs import PlayerPanel, RooflinePanel
 
 LAYOUTS = (Fragment, TableFragment, SharedLayout)
 
@@ -27,12 +27,20 @@ def _layouts(kernel: JITKernel, view: View) -> Panel:
     return layout_panel(kernel, buffer=view.buffer)
 
 
+def _timed(kernel: JITKernel, view: View) -> Panel:
+    panel = TimelinePanel(kernel)
+    panel.answer({"times": "modelled"})
+    return panel
+
+
 PANELS: dict[str, Callable[[JITKernel, View], Panel]] = {
     "fragment": _layouts,
     "pipeline": lambda kernel, _: TimelinePanel(kernel),
     "memory": lambda kernel, _: BudgetPanel(kernel),
     "passes": lambda kernel, _: PassPanel(kernel),
     "timeline": lambda kernel, _: PlayerPanel(kernel, kernel.get_profiler().make_inputs()),
+    "schedule": _timed,
+    "roofline": lambda kernel, _: RooflinePanel(kernel, kernel.get_profiler().make_inputs()),
 }
 """The widget of each kind of view; a kind that is not here is shown as its picture."""
 

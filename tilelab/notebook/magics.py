@@ -19,6 +19,7 @@ from tilelab.commands.arguments import (
     outputs_argument,
     split_line,
     target_argument,
+    usage_error,
 )
 from tilelab.commands.kernels import (
     Wish,
@@ -80,7 +81,7 @@ def _shared_options(parser: Any) -> None:
                         "results stored by the threads")  # fmt: skip
     parser.add_argument("--out-idx", type=outputs_argument, metavar="I",
                         help="parameters that a call returns, e.g. -1")  # fmt: skip
-    parser.add_argument("constants", nargs="*", metavar="key=value",
+    parser.add_argument("constants", nargs="*", default=[], metavar="key=value",
                         help="constants for a factory or a @tilelang.jit function")  # fmt: skip
 
 
@@ -109,6 +110,16 @@ class Magics:
         print_text(f"{variable} = {kernel!r}")
         if options.run or options.inputs:
             self._run(kernel, variable, _words(options))
+
+    def alone(self, line: str) -> None:
+        """`%tilelang`: the help of `%%tilelang`, which IPython does not run without a body."""
+        words = split_line(line)
+        if not {"-h", "--help"} & {*words}:
+            raise usage_error(
+                "%tilelang has no cell to compile",
+                "write %%tilelang above a kernel; %tilelang --help lists its options",
+            )
+        print_text(cell_parser().format_help())
 
     def line(self, line: str) -> Any:
         """Follow a command; see `%tilelab --help`."""
@@ -187,4 +198,6 @@ def print_text(text: str) -> None:
 def magics(shell: Any) -> dict[Magic, Callable[..., Any]]:
     """`%%tilelang` and `%tilelab` of one shell."""
     made = Magics(shell)
-    return {("cell", CELL): made.cell, ("line", LINE): made.line}
+    return {
+        ("cell", CELL): made.cell, ("line", CELL): made.alone, ("line", LINE): made.line
+    }  # fmt: skip

@@ -15,6 +15,7 @@ stands in. Nothing opens a port or loads from the network.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,11 @@ def _kernel(kernel: Any) -> JITKernel:
     return kernel
 
 
+def _given(kernel: JITKernel, inputs: Sequence[Any]) -> Sequence[Any]:
+    """The reader's inputs, or random ones where none are given."""
+    return inputs or kernel.get_profiler().make_inputs()
+
+
 def timeline(kernel: JITKernel, *inputs: Any) -> Any:
     """The planned schedule of a kernel's pipelined loops, with a slider for num_stages, and the
     times of a run when they are asked for. inputs: the kernel's arguments for that run, on the
@@ -109,14 +115,14 @@ def passes(kernel: JITKernel) -> Any:
 
 def accesses(kernel: JITKernel, *inputs: Any) -> Any:
     """The accesses of a run on the simulator, the worst first: which lanes meet in which bank or
-    sector. inputs: the kernel's arguments, on the CPU."""
-    return host(AccessPanel(_kernel(kernel).simulate(*inputs)))
+    sector. inputs: the kernel's arguments, on the CPU (default: random ones)."""
+    return host(AccessPanel(_kernel(kernel).simulate(*_given(kernel, inputs))))
 
 
 def player(kernel: JITKernel, *inputs: Any) -> Any:
     """A simulated block step by step: who is busy when, which line is at work, what was found.
-    inputs: the kernel's arguments, on the CPU."""
-    return host(PlayerPanel(_kernel(kernel), inputs))
+    inputs: the kernel's arguments, on the CPU (default: random ones)."""
+    return host(PlayerPanel(_kernel(kernel), _given(kernel, inputs)))
 
 
 def roofline(
@@ -128,7 +134,8 @@ def roofline(
     of `tilelab bench --json FILE`, of which the columns of the row named `row` are drawn beside
     it. TileValueError (TL1716) for a file or a row that is not there."""
     peers = () if bench is None else peer_points(named_row(bench_rows(bench), row))
-    return host(RooflinePanel(_kernel(kernel), inputs, seconds=seconds, peers=peers))
+    given = _given(_kernel(kernel), inputs)
+    return host(RooflinePanel(kernel, given, seconds=seconds, peers=peers))
 
 
 def compare(
