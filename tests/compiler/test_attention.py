@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 
 from tests.attention import compiled, error, expected, operands
+from tilelab.passes.plan_pipeline import (
+    PRODUCER_REGISTERS,
+    consumer_registers,
+    drawing_budgets,
+)
 from tilelab.sim.simulate import simulate
 
 PLAIN = {"tl.plain_pipeline": True}
@@ -69,10 +74,11 @@ def test_a_mask_that_holds_everywhere_needs_no_second_loop() -> None:
     assert "ko_masked" not in _text(causal=False)
 
 
-@pytest.mark.parametrize("blocks", [1, 3])
-def test_uneven_tiles_dealt_to_few_blocks(blocks: int) -> None:
+@pytest.mark.parametrize("blocks, drawn", [(1, True), (3, True), (3, False)])
+def test_uneven_tiles_on_few_blocks(blocks: int, drawn: bool) -> None:
     shape = (1, 192, 48, 64)  # more tiles than multiprocessors
-    kernel = compiled(shape)
+    kernel = compiled(shape, {"tl.tile_counter": drawn})
+    assert ("tile_counter" in kernel.get_kernel_source()) == drawn
     assert [v.name for v in kernel.program.kernels[0].block_vars] == ["block"]
     q, k, v = operands(shape)
     out = np.full(shape, np.nan, np.float16)
@@ -80,6 +86,44 @@ def test_uneven_tiles_dealt_to_few_blocks(blocks: int) -> None:
     report = simulate(kernel.program, arrays, resident_blocks=blocks)
     assert not report.findings
     assert error(out, expected(q, k, v)) < 1e-3
+
+
+def test_warpgroups_leave_out_what_the_mask_denies_to_their_rows() -> None:
+    how = {"block_M": 192, "block_N": 64, "threads": 384}
+    text = _text(**how)
+    assert "ko_own = min(" in text and "warpgroup" in text.split("ko_own = ")[1].split(";")[0]
+    assert "ko_own" not in _text({"tl.own_trips": False}, **how)
+    assert "ko_own" not in _text({"tl.precise_math": True}, **how)  # 0 * inf would be NaN
+    assert "ko_own" not in _text(causal=False, **how)
+
+
+@pytest.mark.parametrize("schedule, seed", [("random", 0), ("random", 1)])
+def test_warpgroups_that_leave_early_still_free_their_slots(schedule: Any, seed: int) -> None:
+    shape = (1, 300, 1, 64)
+    kernel = compiled(shape, block_M=256, block_N=32, threads=512)  # up to 6 iterations less
+    q, k, v = operands(shape)
+    out = np.full(shape, np.nan, np.float16)
+    arrays = {"Q": q, "K": k, "V": v, "Out": out}
+    report = simulate(kernel.program, arrays, schedule=schedule, seed=seed)
+    assert not report.findings
+    assert error(out, expected(q, k, v)) < 1e-3
+
+
+def test_row_sums_are_joined_once() -> None:
+    text, joined = _text(), _text({"tl.defer_sums": False})
+    assert joined.count("shuffle_xor(per_row_1") == 6  # the first iteration and two loops
+    assert text.count("shuffle_xor(per_row_1") == 2
+    behind = text.split("warpgroup_wait<0>")[-1]
+    assert behind.count("shuffle_xor(per_row_1") == 2
+
+
+@pytest.mark.parametrize("threads", [128, 256, 384, 512])
+def test_register_budgets_fit_the_pool(threads: int) -> None:
+    groups = threads // 128
+    pool = 65536 // (threads + 128) // 8 * 8 * (groups + 1)
+    budgets = drawing_budgets(threads)
+    assert groups * budgets["consumer"] + budgets["producer"] <= pool
+    assert groups * consumer_registers(threads) + PRODUCER_REGISTERS <= pool
 
 
 def test_a_multiprocessor_for_every_tile_needs_no_persistence() -> None:

@@ -24,7 +24,7 @@ FORMAT, VERSION = "tilelab-artifact", 1
 _CLASSES: tuple[type[Node], ...] = (
     ir.Binary, ir.Break, ir.Buffer, ir.Call, ir.Cast, ir.Const, ir.Continue, ir.For, ir.If, ir.Let,
     ir.Load, ir.ReducerBuffer, ir.ScalarBuffer, ir.ScalarParam, ir.Select, ir.Seq, ir.Store,
-    ir.TensorParam, ir.Unary, ir.Var, ir.While,
+    ir.TensorParam, ir.Unary, ir.Var, ir.While, ir.WorkCounter,
     nodes.Alignment, nodes.Comment, nodes.Invoke, nodes.Program, nodes.Ref, nodes.Role,
     nodes.SharedDescriptor, nodes.SharedSlot, nodes.TensorMap, nodes.ThreadKernel,
     nodes.VectorCopy, nodes.WarpRoles,

@@ -1,6 +1,6 @@
 """What both IR dialects share: nodes, expressions, buffers, statements, printer, verifier."""
 
-from tilelab.ir.buffer import Buffer, ReducerBuffer, Region, ScalarBuffer, Scope
+from tilelab.ir.buffer import Buffer, ReducerBuffer, Region, ScalarBuffer, Scope, WorkCounter
 from tilelab.ir.build import (
     as_bool,
     as_expr,
@@ -41,6 +41,7 @@ __all__ = [
     "RESIDENT", "Alloc", "Binary", "Break", "Buffer", "Call", "Cast", "Const", "Continue", "Expr",
     "For", "Function", "If", "Kernel", "Let", "Load", "LoopKind", "Node", "ParallelFor",
     "ReducerBuffer", "Region", "ScalarBuffer", "ScalarParam", "Scope", "Select", "Seq", "Stmt",
-    "Store", "TensorParam", "Unary", "Var", "While", "as_bool", "as_expr", "binary", "call", "cast",
-    "ceildiv", "children", "const_int", "is_scalar", "map_children", "select", "unary", "walk",
+    "Store", "TensorParam", "Unary", "Var", "While", "WorkCounter", "as_bool", "as_expr", "binary",
+    "call", "cast", "ceildiv", "children", "const_int", "is_scalar", "map_children", "select",
+    "unary", "walk",
 ]  # fmt: skip

@@ -126,6 +126,11 @@ class ReducerBuffer(Buffer):
     op: str = "sum"
 
 
+@dataclass(frozen=True, eq=False)
+class WorkCounter(Buffer):
+    """A workspace that is zero when the launch of its kernel begins, and that launch's alone."""
+
+
 def _shape_text(shape: tuple[Any, ...]) -> str:
     return (
         "("

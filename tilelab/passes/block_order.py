@@ -81,11 +81,14 @@ def block_order(kernel: Kernel, names: Callable[[str], str]) -> tuple[list[Stmt]
     return [first, *panels.lets(linear, kernel, names)], (raw_x, raw_y, *kernel.block_vars[2:])
 
 
-def tile_of(kernel: Kernel, number: Expr, names: Callable[[str], str]) -> list[Stmt]:
+def tile_of(
+    kernel: Kernel, number: Expr, names: Callable[[str], str], *, grouped: bool = False
+) -> list[Stmt]:
     """Statements that compute the kernel's block variables from the number of a tile, counted
-    along x, then y, then z (in panels where the kernel asks for them)."""
+    along x, then y, then z (in panels where the kernel asks for them). Of the longest first:
+    `grouped`, those first whose operands L2 holds."""
     if is_longest_first(kernel):
-        return longest_first(kernel, number, names, grouped=False)
+        return longest_first(kernel, number, names, grouped=grouped)
     panels = panels_of(kernel)
     if panels is None:
         return _row_major(kernel, number)

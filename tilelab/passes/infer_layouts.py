@@ -28,6 +28,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
 from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.defer_sums import joined_again
 from tilelab.passes.layout_choices import check_rows, chosen_layouts, held_by_all
 from tilelab.passes.layout_solver import LayoutConflict, Solution, solve, unassigned
 from tilelab.passes.layout_views import Views
@@ -67,6 +68,12 @@ def infer_layouts(kernel: Kernel, ctx: PassContext) -> Kernel:
             facts += held_by_all(kernel, facts, threads)
             solution = solve(facts, threads, Views.of(kernel))
         except LayoutConflict as conflict:
+            joined = joined_again(kernel, conflict.buffer)
+            if joined is not None:
+                why = "a row's sum is joined in every iteration: layouts differ"
+                ctx.note(why, conflict.statement)
+                kernel = joined
+                continue
             step = resolve(kernel, conflict, threads)
             ctx.note(step.note, conflict.statement, level="warning")
             kernel = step.kernel

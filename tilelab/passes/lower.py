@@ -42,12 +42,14 @@ from tilelab.passes.persist import is_tile_loop
 from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of, round_up
 from tilelab.passes.staging_room import staging_of
 from tilelab.passes.touch import touches
+from tilelab.passes.warpgroups import behind_budget, warpgroup_in
 from tilelab.thread.intrinsics.barrier import SYNCTHREADS
 from tilelab.thread.nodes import (
     UNPLACED,
     Alignment,
     Invoke,
     Program,
+    Role,
     SharedSlot,
     TensorMap,
     ThreadKernel,
@@ -329,20 +331,28 @@ class Lowering:
         tid = Var("tid", lo=0, hi=count - 1)
         return [Let(tid, self.ctx.tid - (first - self.ctx.first_thread), loc=self.kernel.loc)], tid
 
-    def _team(self, first: int, count: int, body: Seq, branches: int = 0) -> Seq:
+    def _team(
+        self, first: int, count: int, body: Seq, branches: int = 0, role: Role | None = None
+    ) -> Seq:
         """Statements that only the threads from `first` on run, with tiles spread over them."""
         lets, tid = self._thread_in(first, count)
-        inner = replace(self.ctx, tid=tid, num_threads=count, first_thread=first)
+        inner = replace(
+            self.ctx, tid=tid, num_threads=count, first_thread=first, uniform_warpgroup=None
+        )
+        names: list[Let] = []
+        if role is not None:
+            names, inner.uniform_warpgroup = warpgroup_in(role, tid)
         lower = Lowering(inner, self.kernel)
         lower.branches = branches
         done = lower.with_exit(lower.seq(body))
         self.slots.extend(lower.slots)
         self.views.extend(lower.views)
         used = {id(n) for n in _outside_maps(done)}
-        return replace(done, body=(*(s for s in lets if id(s.var) in used), *done.body))
+        start = [let for let in (*lets, *names) if id(let.var) in used]
+        return replace(done, body=behind_budget(start, done.body))
 
     def roles(self, s: WarpRoles) -> list[Stmt]:
-        roles = (replace(r, body=self._team(r.first, r.count, r.body)) for r in s.roles)
+        roles = (replace(r, body=self._team(r.first, r.count, r.body, role=r)) for r in s.roles)
         return [replace(s, roles=tuple(roles))]
 
 

@@ -6,20 +6,23 @@
 
 `warp-specialize` moves the loop into the roles, whose ring of slots runs on across tiles: the
 producer loads the next tile while the consumers still store the last one. The launcher sets the
-number of blocks (ir.RESIDENT). Each block takes every `blocks`-th tile, so nothing is counted in
-memory that two launches could share.
+number of blocks (ir.RESIDENT). Each block takes every `blocks`-th tile; where tiles take different
+times, blocks draw them (`drawn_tiles.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
+from tilelab.dtypes import INT32
 from tilelab.ir import (
     RESIDENT,
     Alloc,
+    Buffer,
     Expr,
     For,
+    Function,
     Kernel,
     Let,
     LoopKind,
@@ -29,6 +32,7 @@ from tilelab.ir import (
     Stmt,
     Var,
     While,
+    WorkCounter,
     as_expr,
     binary,
     call,
@@ -36,7 +40,8 @@ from tilelab.ir import (
     select,
     walk,
 )
-from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.ir.printer import TEXTS
+from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.block_order import ORDER, tile_of
 from tilelab.passes.lowering_context import Names
 from tilelab.passes.plan import VersionedBuffer
@@ -44,11 +49,31 @@ from tilelab.passes.plan_pipeline import WARP, plan_of_loop
 from tilelab.passes.shared_extent import MERGE
 from tilelab.passes.shared_room import bytes_apart, room
 from tilelab.passes.uneven_tiles import LONGEST_FIRST, is_longest_first, is_uneven
-from tilelab.tile.structure import PERSISTENT, setting
+from tilelab.tile.structure import PERSISTENT, TILE_COUNTER, setting
 
 REGISTER_BYTES, OTHER_REGISTERS = 4, 40  # of a thread, beside its largest tile
 TILES = "tiles"
 """Attribute of the loop over the tiles of a persistent kernel."""
+DRAWN, COUNTER = "drawn", "tile_counter"
+"""Attribute of a loop over tiles whose numbers are drawn: its `Drawn`; the counter's name."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """How a block comes by its tiles: the counter (a workspace that is zero when a launch begins),
+    the variable for a tile's number, how many tiles there are, the block and how many there are."""
+
+    counter: Buffer
+    tile: Var
+    total: Expr
+    block: Var
+    blocks: Var
+
+
+def drawn_of(loop: For | None) -> Drawn | None:
+    """How the tiles of a loop over tiles are drawn; None where they are dealt out."""
+    attrs = () if loop is None else loop.attrs
+    return next((v for key, v in attrs if key == DRAWN and isinstance(v, Drawn)), None)
 
 
 def tile_loop(kernel: Kernel) -> For | None:
@@ -62,9 +87,20 @@ def is_tile_loop(loop: For) -> bool:
     return any(key == TILES for key, _ in loop.attrs)
 
 
-@kernel_pass("persist", needs=("planned",))
-def persist(kernel: Kernel, ctx: PassContext) -> Kernel:
+@tile_pass("persist", needs=("planned",))
+def persist(function: Function, ctx: PassContext) -> Function:
     """Let resident blocks take tile after tile, where that loads the next one meanwhile."""
+    taken = {b.name for b in function.workspaces} | {p.name for p in function.params}
+    names = Names(taken)
+    kernels = tuple(_persistent(kernel, ctx, names) for kernel in function.kernels)
+    if all(a is b for a, b in zip(kernels, function.kernels, strict=True)):
+        return function
+    drawn = (drawn_of(tile_loop(k)) for k in kernels)
+    counters = tuple(d.counter for d in drawn if d is not None)
+    return replace(function, kernels=kernels, workspaces=(*function.workspaces, *counters))
+
+
+def _persistent(kernel: Kernel, ctx: PassContext, taken: Names) -> Kernel:
     wanted = setting(ctx, PERSISTENT)
     if wanted is False or not _has_producer(kernel):
         return kernel
@@ -84,7 +120,14 @@ def persist(kernel: Kernel, ctx: PassContext) -> Kernel:
         "loads a tile while the consumers store the one before",
         kernel,
     )
-    return _over_tiles(kernel)
+    drawn = is_longest_first(kernel) and bool(setting(ctx, TILE_COUNTER))
+    if drawn:
+        ctx.note(
+            "blocks draw their tiles from a counter that belongs to the launch: tiles take "
+            "different times, and whoever is done takes the next",
+            kernel,
+        )
+    return _over_tiles(kernel, taken(COUNTER) if drawn else "")
 
 
 def _has_producer(kernel: Kernel) -> bool:
@@ -145,26 +188,32 @@ def _tiles(kernel: Kernel) -> Expr:
     return total
 
 
-def _over_tiles(kernel: Kernel) -> Kernel:
-    """The kernel as a loop over tiles; allocations stay outside of it."""
+def _over_tiles(kernel: Kernel, counter: str) -> Kernel:
+    """The kernel as a loop over tiles; allocations stay outside of it. With the name of a
+    `counter` the loop says how its tiles are drawn; as it stands, it deals them out one by one."""
+    drawn = bool(counter)
     tiles, loc = _tiles(kernel), kernel.loc
     known = const_int(tiles)
     last = None if known is None else max(known - 1, 0)
     block = Var("block", lo=0, hi=last, role="block")
     blocks = Var("blocks", lo=1, hi=known)
-    number = Var("n", lo=0, hi=last)
+    number = Var("n", lo=0, hi=last if last is None or not drawn else last + 1)
     tile = Var("tile", lo=0, hi=last)
-    count, taken = _share(kernel, tiles, block, blocks, number)
+    count, taken = _share(kernel, tiles, block, blocks, number, drawn=drawn)
     names = Names({v.name for v in (block, blocks, number, tile, *kernel.block_vars)})
     body: list[Stmt] = [
         Let(tile, taken, loc=loc),
-        *tile_of(kernel, tile, names),
+        *tile_of(kernel, tile, names, grouped=drawn),
         *(s for s in kernel.body.body if not isinstance(s, Alloc)),
     ]
     loop = For(
         number, as_expr(0), count, as_expr(1), LoopKind.SERIAL, Seq(tuple(body), loc=loc),
         attrs=((TILES, True),), loc=loc,
     )  # fmt: skip
+    if drawn:
+        memory = WorkCounter(counter, (1,), INT32, Scope.GLOBAL, loc=loc)
+        means = Drawn(memory, tile, tiles, block, blocks)
+        loop = replace(loop, attrs=(*loop.attrs, (DRAWN, means)))
     allocs: list[Stmt] = [s for s in kernel.body.body if isinstance(s, Alloc)]
     return replace(
         kernel,
@@ -176,11 +225,16 @@ def _over_tiles(kernel: Kernel) -> Kernel:
     )
 
 
-def _share(kernel: Kernel, tiles: Expr, block: Var, blocks: Var, number: Var) -> tuple[Expr, Expr]:
-    """How many tiles a block takes, and which is its `number`-th.
+def _share(
+    kernel: Kernel, tiles: Expr, block: Var, blocks: Var, number: Var, *, drawn: bool
+) -> tuple[Expr, Expr]:
+    """How many tiles a block takes, and which is its `number`-th (where they are `drawn`: at most,
+    with the number that says there are no more).
 
     Tiles that get shorter are dealt to and fro, so that every block's add up to the same.
     """
+    if drawn:
+        return tiles + 1, block + number * blocks
     if not is_longest_first(kernel):
         return (tiles - block + blocks - 1) // blocks, block + number * blocks
     back = blocks - 1 - block
@@ -194,3 +248,6 @@ def _share(kernel: Kernel, tiles: Expr, block: Var, blocks: Var, number: Var) ->
 def bound_variables(node: Node) -> list[Var]:
     """Variables that lets and loops under `node` bind."""
     return [n.var for n in walk(node) if isinstance(n, Let | For)]
+
+
+TEXTS[Drawn] = lambda drawn, p: f"<from {drawn.counter.name}>"

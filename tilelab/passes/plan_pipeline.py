@@ -299,7 +299,9 @@ def _roles(kernel: Kernel, mechanism: Mechanism, ctx: PassContext) -> tuple[Role
 
 REGISTER_WISHES = frozenset({"keep_registers", "consumer_registers", "producer_registers"})
 PRODUCER_REGISTERS = 24
+DRAWING_REGISTERS = 32  # of a producer that draws tiles: fewer spill
 REGISTERS_PER_WARPGROUP_SLOT = 512  # 64 K registers / 128 threads
+MAX_PRODUCER_REGISTERS = 40
 MAX_REGISTERS = 240  # largest multiple of 8 that setmaxnreg takes below the hard limit of 255
 REGISTERS_BESIDE_TILES = 40  # addresses, descriptors, temporaries
 SCHEDULERS = 4  # of a multiprocessor: each has a quarter of its registers
@@ -317,8 +319,21 @@ def _one_warp_loads(kernel: Kernel, ctx: PassContext) -> bool:
     return bool(setting(ctx, PRODUCER_WARP)) and held + REGISTERS_BESIDE_TILES <= share
 
 
-def consumer_registers(threads: int) -> int:
-    """Registers per consumer thread when the producer keeps 24: a multiple of 8 for setmaxnreg."""
+def consumer_registers(threads: int, producer: int = PRODUCER_REGISTERS) -> int:
+    """Registers per consumer thread when the producer keeps `producer` or more: a multiple of 8
+    for setmaxnreg."""
     groups = threads // WARPGROUP
-    share = (REGISTERS_PER_WARPGROUP_SLOT - PRODUCER_REGISTERS) // groups
-    return min(MAX_REGISTERS, share // 8 * 8)
+    return min(MAX_REGISTERS, (_register_pool(groups + 1) - producer) // groups // 8 * 8)
+
+
+def drawing_budgets(threads: int) -> dict[str, int]:
+    """Registers of either role when the producer draws tiles: it gets what consumers leave."""
+    mine, groups = consumer_registers(threads, DRAWING_REGISTERS), threads // WARPGROUP
+    left = _register_pool(groups + 1) - groups * mine
+    return {"consumer": mine, "producer": min(left, MAX_PRODUCER_REGISTERS)}
+
+
+def _register_pool(groups: int) -> int:
+    """What setmaxnreg can share out among so many warpgroups, a thread of each: what the block
+    had at its launch, where threads have equal numbers of registers, in steps of 8."""
+    return REGISTERS_PER_WARPGROUP_SLOT // groups // 8 * 8 * groups

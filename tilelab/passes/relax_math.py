@@ -6,7 +6,8 @@ Hides which rewrites there are; `tl.precise_math` turns all of them off:
 * a tile divided by a value of its row is multiplied by the row's reciprocal;
 * a scale factor moves from a tile to where its elements are used: the maximum of a row is scaled
   instead of the row, and the exponential's difference takes the product in the same instruction;
-* a sum over a tile that was just rounded to 16 bits adds the values before rounding.
+* a sum over a tile that was just rounded to 16 bits adds the values before rounding;
+* a row's sum that grows in a loop is kept in parts, one a thread, and joined behind the loop.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from tilelab.ir import (
 )
 from tilelab.ir.rewrite import rewrite
 from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.defer_sums import defer_sums
 from tilelab.passes.forward_scale import forward_scales
 from tilelab.passes.unrounded_sums import unrounded_sums
-from tilelab.tile.structure import PRECISE_MATH, setting
+from tilelab.tile.structure import DEFER_SUMS, PRECISE_MATH, setting
 
 FAST_EXP2 = "__exp2f"
 
@@ -51,7 +53,8 @@ def relax_math(kernel: Kernel, ctx: PassContext) -> Kernel:
         done = map_children(node, visit)
         if not isinstance(done, Seq):
             return done
-        return unrounded_sums(forward_scales(done, ctx), made, ctx)
+        done = unrounded_sums(forward_scales(done, ctx), made, ctx)
+        return defer_sums(done, ctx) if setting(ctx, DEFER_SUMS) else done
 
     done = map_children(kernel, visit)
     if not made:

@@ -101,14 +101,16 @@ class Ring:
             return []
         return [Store(self.counter, (as_expr(0),), as_expr(0), loc=self.loop.loc)]
 
-    def counted(self, loop: For) -> list[Stmt]:
-        """`loop` with the statements that keep the count around it."""
+    def counted(self, loop: For, parts: Sequence[Stmt] = ()) -> list[Stmt]:
+        """`loop`, or the parts that run its iterations, with the statements that keep the count
+        around it."""
+        run = parts or [loop]
         if self.counter is None or not isinstance(self.first, Var):
-            return [loop]
+            return list(run)
         place, loc = (as_expr(0),), loop.loc
         return [
             Let(self.first, Load(self.counter, place), loc=loc),
-            loop,
+            *run,
             Store(self.counter, place, self.first + loop.extent, loc=loc),
         ]
 

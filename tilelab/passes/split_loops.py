@@ -9,11 +9,9 @@ is not understood stays. Only loops with gemms are split, for the copy has its p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilelab.ir import (
-    Binary,
     Expr,
     For,
     If,
@@ -23,20 +21,18 @@ from tilelab.ir import (
     LoopKind,
     Node,
     ParallelFor,
-    Select,
     Seq,
     Stmt,
     Store,
     Var,
     as_expr,
     binary,
-    call,
     const_int,
     walk,
 )
 from tilelab.ir.rewrite import map_statements, rewrite
-from tilelab.ir.simplify import linear
 from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.masks import Rows, admitted, masks, most, rows_of, some_denied, within
 from tilelab.passes.versions import with_own_variables
 from tilelab.tile.ops.gemm import Gemm
 from tilelab.tile.structure import SPLIT_LOOPS
@@ -47,6 +43,8 @@ def split_loops(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Run the iterations that need no mask without it."""
 
     def split(node: Node) -> Node:
+        if isinstance(node, Seq):
+            return _first_iteration(node, ctx)
         if not isinstance(node, For) or node.kind is not LoopKind.SERIAL:
             return node
         parts = _split(node)
@@ -59,21 +57,12 @@ def split_loops(kernel: Kernel, ctx: PassContext) -> Kernel:
     return map_statements(kernel, split)
 
 
-@dataclass(frozen=True)
-class Range:
-    """The values of a loop's variable for which a condition holds in every element: up to `last`
-    or from `first` on (one of them is None)."""
-
-    condition: Expr
-    first: Expr | None
-    last: Expr | None
-
-
 def _split(loop: For) -> Stmt | None:
     """The loop in two or three parts; None where no condition depends on it as wanted."""
     if const_int(loop.step) != 1 or not any(isinstance(n, Gemm) for n in walk(loop.body)):
         return None
-    found = [r for c in _conditions(loop.body) if (r := _holds(c, loop)) is not None]
+    rows = rows_of(loop)
+    found = [r for m in masks(loop.body) if (r := admitted(m, loop, rows)) is not None]
     if not found:
         return None
     end = loop.start + loop.extent
@@ -85,11 +74,11 @@ def _split(loop: For) -> Stmt | None:
     first, last = loop.start, end
     if lows:
         first = inside
-        wanted = _within(_most("max", lows), loop.start, end)
+        wanted = within(most("max", lows), loop.start, end)
         lets.append(Let(inside, wanted, loc=loop.loc))
     if highs:
         last = middle
-        lets.append(Let(middle, _within(_most("min", highs), first, end), loc=loop.loc))
+        lets.append(Let(middle, within(most("min", highs), first, end), loc=loop.loc))
     known = {id(r.condition) for r in found}
     parts = [_part(loop, loop.start, first)] if lows else []
     parts.append(_unmasked(_part(loop, first, last), known))
@@ -97,15 +86,44 @@ def _split(loop: For) -> Stmt | None:
     return Seq((*lets, *parts), loc=loop.loc)
 
 
-def _most(pick: str, values: list[Expr]) -> Expr:
-    out = values[0]
-    for value in values[1:]:
-        out = call(pick, out, value)
-    return out
+def _first_iteration(block: Seq, ctx: PassContext) -> Seq:
+    """A block whose loop had its first iteration peeled off, with a mask of that iteration behind
+    a branch: most blocks need none there."""
+    loops = [n for n in walk(block) if isinstance(n, For) and any(_is_gemm(s) for s in n.body.body)]
+    if not loops or not any(_is_gemm(s) for s in block.body):
+        return block
+    rows = rows_of(loops[0])
+    body = tuple(_where_needed(s, rows) for s in block.body)
+    if all(a is b for a, b in zip(body, block.body, strict=True)):
+        return block
+    ctx.note("the first iteration masks only where the mask denies something", block)
+    return replace(block, body=body)
 
 
-def _within(value: Expr, low: Expr, high: Expr) -> Expr:
-    return call("max", low, call("min", value, high))
+def _is_gemm(stmt: Stmt) -> bool:
+    return isinstance(stmt, Gemm)
+
+
+def _where_needed(stmt: Stmt, rows: Rows | None) -> Stmt:
+    """An elementwise statement with its mask where that denies an element, else without."""
+    found = list(masks(stmt)) if isinstance(stmt, ParallelFor) and len(stmt.vars) > 1 else []
+    denies = [some_denied(m, rows) for m in found]
+    known = [d for d in denies if d is not None]
+    if not found or len(known) != len(found):
+        return stmt
+    needed = known[0]
+    for other in known[1:]:
+        needed = binary("or", needed, other)
+    if const_int(needed) is not None:
+        return stmt
+    plain = where_true(Seq((stmt,), loc=stmt.loc), {id(m.condition) for m in found})
+    rest = with_own_variables(tuple(s for s in plain.body if not _empty(s)))
+    orelse = Seq(rest, loc=stmt.loc) if rest else None
+    return If(needed, Seq((stmt,), loc=stmt.loc), orelse, loc=stmt.loc)
+
+
+def _empty(stmt: Stmt) -> bool:
+    return isinstance(stmt, Seq) and not stmt.body
 
 
 def _part(loop: For, start: Expr, end: Expr) -> For:
@@ -115,6 +133,13 @@ def _part(loop: For, start: Expr, end: Expr) -> For:
 
 def _unmasked(loop: For, known: set[int]) -> For:
     """The loop with the known conditions true, and what that leaves without effect removed."""
+    (fresh,) = with_own_variables((replace(loop, body=where_true(loop.body, known)),))
+    assert isinstance(fresh, For)
+    return fresh
+
+
+def where_true(body: Seq, known: set[int]) -> Seq:
+    """Statements with conditions (by id) true, and what that leaves without effect removed."""
     true = as_expr(True)
 
     def visit(n: Node) -> Node | None:
@@ -126,11 +151,8 @@ def _unmasked(loop: For, known: set[int]) -> For:
                 return rewrite(n.then, visit)
         return None
 
-    body = rewrite(loop.body, visit)
-    body = rewrite(body, lambda n: Seq((), loc=n.loc) if _idle(n) else None)  # type: ignore[attr-defined]
-    (fresh,) = with_own_variables((replace(loop, body=body),))
-    assert isinstance(fresh, For)
-    return fresh
+    body = rewrite(body, visit)
+    return rewrite(body, lambda n: Seq((), loc=n.loc) if _idle(n) else None)  # type: ignore[attr-defined]
 
 
 def _idle(n: Node) -> bool:
@@ -147,70 +169,4 @@ def _keeps(stmt: Stmt) -> bool:
     )
 
 
-def _conditions(node: Node) -> Iterator[Binary]:
-    """The comparisons of integers that masks are made of: selections and branches in elementwise
-    loops under `node`."""
-    for loop in walk(node):
-        if not isinstance(loop, ParallelFor):
-            continue
-        for n in walk(loop):
-            if isinstance(n, Select | If):
-                yield from _conjuncts(n.cond)
-
-
-def _conjuncts(condition: Expr) -> Iterator[Binary]:
-    if not isinstance(condition, Binary):
-        return
-    if condition.op == "and":
-        yield from _conjuncts(condition.a)
-        yield from _conjuncts(condition.b)
-    elif condition.op in _DIFFERENCES and condition.a.dtype.is_int:
-        yield condition
-
-
-_DIFFERENCES: dict[str, Callable[[Expr, Expr], Expr]] = {
-    ">=": lambda a, b: a - b, ">": lambda a, b: a - b - 1,
-    "<=": lambda a, b: b - a, "<": lambda a, b: b - a - 1,
-}  # fmt: skip
-"""What is not negative when the comparison holds."""
-
-
-def _holds(condition: Binary, loop: For) -> Range | None:
-    """For which values of the loop's variable a condition holds whatever the body's own variables
-    are; None where that is not a range."""
-    difference = _DIFFERENCES[condition.op](condition.a, condition.b)
-    terms, constant = linear(difference)
-    own = set(_bound_inside(loop.body))
-    rest: Expr = as_expr(constant)
-    slope = 0
-    for term, coefficient in terms.values():
-        if term is loop.var:
-            slope = coefficient
-            continue
-        used = {id(n) for n in walk(term) if isinstance(n, Var)}
-        if id(loop.var) in used or any(isinstance(n, Load) for n in walk(term)):
-            return None
-        if not used & own:
-            rest = rest + term * coefficient
-            continue
-        least = term.bounds[0] if coefficient > 0 else term.bounds[1]
-        if least is None:
-            return None
-        rest = rest + least * coefficient
-    if slope == 0:
-        return None
-    if slope < 0:
-        return Range(condition, None, rest // -slope)
-    return Range(condition, binary("//", as_expr(slope - 1) - rest, slope), None)
-
-
-def _bound_inside(body: Node) -> Iterable[int]:
-    """Ids of the variables that statements under `body` bind."""
-    for n in walk(body):
-        if isinstance(n, ParallelFor):
-            yield from (id(v) for v in n.vars)
-        elif isinstance(n, For | Let):
-            yield id(n.var)
-
-
-__all__ = ["split_loops"]
+__all__ = ["split_loops", "where_true"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tilelab.ir import Expr, For, Kernel, Let, Stmt, Var, as_expr, call, const_int, walk
@@ -69,14 +70,17 @@ def uneven_axis(kernel: Kernel) -> Uneven | None:
 
 
 def together(kernel: Kernel, uneven: Uneven) -> int:
-    """How many tiles of the other axes have operands that fit their share of L2 together."""
+    """How many tiles of the other axes have operands that fit their share of L2 together, in
+    groups of one size: a small last group would leave long tiles to the end."""
     var = kernel.block_vars[uneven.axis]
     last = const_int(kernel.grid[uneven.axis]) or 1
     total = 0
     for _, plan, length in loops_of(kernel):
         most = const_int(substitute(length, {var: as_expr(last - 1 if uneven.rising else 0)}))
         total += (most or 1) * sum(p.bytes for p in plan.producers)
-    return max(L2_SHARE // max(total, 1), 1)
+    fitting = max(L2_SHARE // max(total, 1), 1)
+    others = prod(const_int(n) or 1 for a, n in enumerate(kernel.grid) if a != uneven.axis)
+    return -(-others // max(round(others / fitting), 1))
 
 
 def longest_first(

@@ -18,23 +18,36 @@ from tilelab.ir import (
     For,
     If,
     Kernel,
+    Let,
     LoopKind,
     Seq,
     Stmt,
     Var,
     as_expr,
     binary,
+    walk,
 )
 from tilelab.ir.rewrite import substitute
 from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.drawn_tiles import Draw, computed_tiles, loaded_tiles, make_draw
 from tilelab.passes.early_loads import early_rings, use_of
 from tilelab.passes.hoist import split_scalar
 from tilelab.passes.in_flight import released_late, runs_on
+from tilelab.passes.lowering_context import planning_context
+from tilelab.passes.masks import rows_of
+from tilelab.passes.own_trips import Consumers, own_trips
 from tilelab.passes.persist import bound_variables, tile_loop
 from tilelab.passes.plan import RolePlan
-from tilelab.passes.plan_pipeline import WARPGROUP, plan_of_loop
+from tilelab.passes.plan_pipeline import (
+    PRODUCER_REGISTERS,
+    WARPGROUP,
+    consumer_registers,
+    drawing_budgets,
+    plan_of_loop,
+)
 from tilelab.passes.ring import Ring, make_rings, prepare, record_barriers, span, work_of
 from tilelab.passes.versions import in_slot, sequence
+from tilelab.passes.warpgroups import name_warpgroup
 from tilelab.target import Feature
 from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC,
@@ -58,12 +71,14 @@ class Split:
     rings: dict[int, list[Ring]]
     early: dict[int, Ring]
     tiles: For | None
+    draw: Draw | None
     ctx: PassContext
 
     @property
     def every_ring(self) -> list[Ring]:
         in_loops = [ring for of_loop in self.rings.values() for ring in of_loop]
-        return [*in_loops, *self.early.values()]
+        drawn = [] if self.draw is None else [self.draw.ring]
+        return [*in_loops, *self.early.values(), *drawn]
 
     @property
     def first_ring(self) -> Ring:
@@ -93,14 +108,19 @@ def warp_specialize(kernel: Kernel, ctx: PassContext) -> Kernel:
     in_loops = [ring for of_loop in rings.values() for ring in of_loop]
     early = early_rings(program, rest, in_loops, tiles, ctx)
     record_barriers(in_loops[0].plan, list(early.values()), ctx)
-    split = Split(before, rest, rings, early, tiles, ctx)
+    draw = make_draw(tiles, in_loops[0], threads)
+    if draw is not None:
+        before = [s for s in before if not (isinstance(s, Let) and s.var is draw.of.tile)]
+    split = Split(before, rest, rings, early, tiles, draw, ctx)
+    consumer = _consumer(split, threads, kernel)
     roles = (
-        Role("consumer", 0, threads, _consumer(split, threads)),
+        Role("consumer", 0, threads, consumer, apart=_apart(consumer)),
         Role("producer", threads, extra, _producer(split, threads)),
     )
     body = [
         *(s for s in kernel.body.body if _stays(s, split.every_ring)),
         *(s for ring in split.every_ring for s in ring.allocations()),
+        *(() if draw is None else draw.allocations()),
         *prepare(split.every_ring, kernel, thread),
         *(split.before if tiles is None else ()),
         WarpRoles(roles, loc=kernel.loc),
@@ -116,6 +136,12 @@ def warp_specialize(kernel: Kernel, ctx: PassContext) -> Kernel:
     )
 
 
+def _apart(role: Seq) -> int:
+    """How many threads of a role go on by themselves in its loops; 0: all of them together."""
+    loops = (n for n in walk(role) if isinstance(n, For))
+    return WARPGROUP if any(rows_of(loop) for loop in loops) else 0
+
+
 def _stays(stmt: Stmt, rings: list[Ring]) -> bool:
     """Whether a statement allocates a buffer that no ring has replaced."""
     return isinstance(stmt, Alloc) and not any(id(stmt.buffer) in r.slots for r in rings)
@@ -127,42 +153,56 @@ def _setmaxnreg(split: Split, role: str) -> list[Stmt]:
         return []
     if registers is None:
         return []
+    consumers = split.role("consumer")
+    usual = consumer_registers(consumers.threads), PRODUCER_REGISTERS
+    if split.draw is not None and (consumers.registers, split.role("producer").registers) == usual:
+        registers = drawing_budgets(consumers.threads)[role]
     make = warpgroup_reg_alloc if role == "consumer" else warpgroup_reg_dealloc
     return [Invoke(make(registers), (), loc=split.first_ring.loop.loc)]
 
 
-def _over_tiles(split: Split, body: Sequence[Stmt]) -> list[Stmt]:
+def _over_tiles(split: Split, body: Sequence[Stmt], role: str) -> list[Stmt]:
     """A role's work for all tiles of its block."""
     if split.tiles is None:
         return list(body)
     start = [s for ring in split.every_ring for s in ring.from_zero()]
-    inside = Seq((*split.before, *body), loc=split.tiles.loc)
-    return [*start, replace(split.tiles, body=inside)]
+    inside = (*split.before, *body)
+    if split.draw is not None and role == "producer":
+        return [*start, *loaded_tiles(split.draw, split.tiles, inside)]
+    if split.draw is not None:
+        return [*start, computed_tiles(split.draw, split.tiles, inside)]
+    return [*start, replace(split.tiles, body=Seq(inside, loc=split.tiles.loc))]
 
 
-def _consumer(split: Split, threads: int) -> Seq:
+def _consumer(split: Split, threads: int, kernel: Kernel) -> Seq:
     out: list[Stmt] = []
+    named = name_warpgroup(split.first_ring.thread, threads)
+    lower = planning_context(kernel, split.ctx, threads)
     k = use_of(split.tiles)
     for stmt in split.rest:
         rings, early = split.rings.get(id(stmt)), split.early.get(id(stmt))
         if early is not None:
             out.append(_arrived(early, k))
         else:
-            out.extend([stmt] if rings is None else _consumer_loop(rings, threads, split.ctx))
+            others = [s for s in split.rest if s is not stmt]
+            mine = Consumers(named.var, others, lower, split.ctx)
+            out.extend([stmt] if rings is None else _consumer_loop(rings, threads, mine))
     for ring in split.early.values():
         last = span(out, ring.slots.keys())[1] + 1
         freed = [] if split.tiles is None else _release(ring, k, threads)
         out = [*in_slot(out[:last], ring.slots, ring.slot(k)), *freed, *out[last:]]
-    return Seq((*_setmaxnreg(split, "consumer"), *_over_tiles(split, out)))
+    apart = any(isinstance(s, For) and rows_of(s) for s in out)
+    names = [named] if apart else []
+    return Seq((*_setmaxnreg(split, "consumer"), *names, *_over_tiles(split, out, "consumer")))
 
 
-def _consumer_loop(rings: list[Ring], threads: int, ctx: PassContext) -> list[Stmt]:
+def _consumer_loop(rings: list[Ring], threads: int, of: Consumers) -> list[Stmt]:
     """The loop's work, each ring's slot waited for before its first reader and freed behind its
     last one (a single ring: around the whole body)."""
     loop = rings[0].loop
     k, named = rings[0].named_use(loop)
     work = work_of(loop, (c for ring in rings for c in ring.copies))
-    gemm = runs_on(rings[0], work, threads, ctx) if len(rings) == 1 else None
+    gemm = runs_on(rings[0], work, threads, of.ctx) if len(rings) == 1 else None
     if gemm is not None:
         ring = rings[0]
         body, after = released_late(ring, gemm, k)
@@ -179,7 +219,11 @@ def _consumer_loop(rings: list[Ring], threads: int, ctx: PassContext) -> list[St
     body = list(named)
     for place, stmt in enumerate(in_slot(work, slots, rings[0].slot(k))):
         body += [*before.get(place, ()), stmt, *behind.get(place, ())]
-    return rings[0].counted(_serial(loop, body))
+    left_out = list(named)
+    for ring in rings:
+        left_out += [_arrived(ring, k), *_release(ring, k, threads)]
+    whole = _serial(loop, body)
+    return rings[0].counted(whole, own_trips(whole, work, left_out, of))
 
 
 def _arrived(ring: Ring, k: Expr) -> Stmt:
@@ -214,7 +258,7 @@ def _producer(split: Split, threads: int) -> Seq:
         elif id(stmt) in split.rings:
             rings = split.rings[id(stmt)]
             body += rings[0].counted(_producer_loop(rings))
-    own = _renamed(_over_tiles(split, body))
+    own = _renamed(_over_tiles(split, body, "producer"))
     one_thread = If(binary("==", ring.thread, threads), own, loc=ring.loop.loc)
     return Seq((*_setmaxnreg(split, "producer"), one_thread))
 

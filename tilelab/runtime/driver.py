@@ -95,6 +95,17 @@ class Driver:
             "the simulator names the statement",
         )
 
+    def clear(self, pointer: int, words: int, stream: int, device: int) -> None:
+        """Set 32-bit words of global memory to 0, in the order of a stream."""
+        where, count = ctypes.c_void_p(pointer), ctypes.c_size_t(words)
+        arguments = (where, 0, count, ctypes.c_void_p(stream))
+        status = int(self._library.cuMemsetD32Async(*arguments))
+        if self.wants_context(status):
+            self.make_current(device)
+            status = int(self._library.cuMemsetD32Async(*arguments))
+        if status:
+            raise self.failure(status, "clearing a counter")
+
     @property
     def version(self) -> tuple[int, int]:
         """The newest CUDA that the driver supports, as (major, minor)."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilelab.ir import TensorParam
+from tilelab.ir import TensorParam, WorkCounter
 from tilelab.runtime.arguments import Signature, describe, shape_text
 from tilelab.thread.nodes import Program, TensorMap, ThreadKernel
 
@@ -27,6 +27,8 @@ def host_text(signature: Signature, program: Program) -> str:
     for buffer in program.workspaces:
         shape = shape_text(buffer.shape)
         lines.append(f"  allocate workspace {buffer.name}: {buffer.dtype}{shape}")
+        if isinstance(buffer, WorkCounter):
+            lines.append(f"  set {buffer.name} to 0")
     for kernel in program.kernels:
         lines += _launch(kernel)
     names = ", ".join(signature.params[i].name for i in signature.outputs)

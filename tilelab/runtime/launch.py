@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any
 
 from tilelab.errors import TileInternalError, TileValueError
-from tilelab.ir import ScalarParam, TensorParam
+from tilelab.ir import ScalarParam, TensorParam, WorkCounter
 from tilelab.runtime import driver as cuda
 from tilelab.runtime.arguments import Binding, Signature, misaligned
 from tilelab.runtime.module import (
@@ -253,7 +254,17 @@ class _Plan:
                 places[b.root.name] = Place(fact.pointer, fact.shape, fact.strides)
             packed = record.loaded.pack(places, self._numbers, record.stream)
             record.with_space[key] = packed
+        self._clear_counters(record, spaces)
         return packed.launches
+
+    def _clear_counters(self, record: _Record, spaces: Sequence[Any]) -> None:
+        """Counters begin at 0, once for each launch: a graph that captures the call does it too."""
+        driver = record.loaded.driver
+        for (b, _), tensor in zip(record.loaded.workspaces, spaces, strict=True):
+            if not isinstance(b, WorkCounter):
+                continue
+            with driver.current(self._device) if driver.device_count > 1 else nullcontext():
+                driver.clear(tensor.data_ptr(), tensor.numel(), record.stream, self._device)
 
 
 class _Record:

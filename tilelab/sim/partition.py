@@ -3,7 +3,7 @@
 Blocks of a group run each statement together. Where a role has several loops, one after another,
 whose lengths differ between blocks, a block that is through with the first waits for the others,
 and they for another role that waits for it. Such blocks get strands of their own, those with the
-same lengths together.
+same lengths together; each block its own where a loop ends by a break, when values say so.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ def apart(code: Code, stmt: WarpRoles, frame: Frame) -> list[Any]:
     if rows == 1:
         return [None]
     lets = {n.var: n.value for n in walk(stmt) if isinstance(n, Let)}
+    loops = [n for role in stmt.roles for n in walk(role.body) if _waiting_loop(n, code)]
+    if any(isinstance(n, For) and code.exits(n.body) for n in loops):
+        return [np.arange(rows) == r for r in range(rows)]
     columns: dict[Var, Array] = {}
     for role in stmt.roles:
         loops = [n for n in walk(role.body) if _waiting_loop(n, code)]

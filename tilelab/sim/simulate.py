@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tilelab.errors import TileTypeError, TileValueError
-from tilelab.ir import RESIDENT, Buffer, Expr, ScalarParam, TensorParam, Var
+from tilelab.ir import RESIDENT, Buffer, Expr, ScalarParam, TensorParam, Var, WorkCounter
 from tilelab.sim.code import Code
 from tilelab.sim.counters import KernelCounters
 from tilelab.sim.evaluate import evaluate, scalar
@@ -151,9 +151,11 @@ def _checks(checks: bool | Iterable[str]) -> frozenset[str]:
 
 
 def _without_values(program: Program, unset: Iterable[str]) -> list[Buffer]:
-    """Tensors that hold nothing when the program begins: workspaces, and those named."""
+    """Tensors that hold nothing when the program begins: workspaces (counters hold 0), and those
+    named."""
     named = {p.name: p.buffer for p in program.params if isinstance(p, TensorParam)}
-    return [*program.workspaces, *(named[name] for name in unset)]
+    spaces = [b for b in program.workspaces if not isinstance(b, WorkCounter)]
+    return [*spaces, *(named[name] for name in unset)]
 
 
 class _NoMemory:

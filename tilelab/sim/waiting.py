@@ -17,7 +17,7 @@ from tilelab.sim.partition import apart
 from tilelab.sim.statements import bind_result, sides
 from tilelab.sim.strand import Parting, Strand
 from tilelab.sim.waits import HandOver, JoinWait
-from tilelab.thread import Invoke, WarpRoles
+from tilelab.thread import Invoke, Role, WarpRoles
 
 _NOTHING = Seq(())
 
@@ -78,12 +78,22 @@ def _drive_roles(s: Strand, stmt: WarpRoles, frame: Frame) -> Iterator[Any]:
     for role in stmt.roles:
         chosen = (frame.lanes >= role.first) & (frame.lanes < role.first + role.count)
         free &= ~chosen
-        if chosen.any():
+        if not chosen.any():
+            continue
+        for mine in _by_themselves(role, frame):
             for rows in groups:
-                part = frame.narrowed(rows, chosen, s.group.size)
+                part = frame.narrowed(rows, chosen & mine, s.group.size)
                 parts.append((role.name, role.body, part))
     idle = [frame.narrowed(None, free, s.group.size)] if free.any() else []
     yield from _branch(s, parts, idle, stmt)
+
+
+def _by_themselves(role: Role, frame: Frame) -> list[Any]:
+    """The threads of a role that go their own way, as selections of the frame's lanes."""
+    if not role.apart:
+        return [True]
+    number = (frame.lanes - role.first) // role.apart
+    return [number == g for g in range(role.count // role.apart)]
 
 
 def _branch(

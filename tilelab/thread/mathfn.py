@@ -235,9 +235,14 @@ _SIGMOID = MathFn(
 )  # fmt: skip
 _FMA = MathFn("fma", 3, "fmaf({0}, {1}, {2})", "fma({0}, {1}, {2})", "", _fma, "alu")
 _EXP2_APPROX = MathFn("__exp2f", 1, "tl::exp2_approx({0})", "", "", np.exp2, helpers=(EXP2_APPROX,))
+_UNIFORM = MathFn(
+    "warp_uniform", 1, "", "", "__shfl_sync(0xffffffffu, {0}, 0)", np.asarray, "shared"
+)  # fmt: skip
+"""A value that is the same in all lanes of a warp, so that the assembler knows it is (PTX ISA,
+shfl.sync): it then stays in a uniform register, with what is computed from it."""
 
 _ENTRIES = [
-    _MIN, _MAX, _ABS, _SIGMOID, _FMA,
+    _MIN, _MAX, _ABS, _SIGMOID, _FMA, _UNIFORM,
     _float("exp", np.exp), _float("exp2", np.exp2), _float("log", np.log),
     _float("log2", np.log2), _float("log10", np.log10), _float("log1p", np.log1p),
     _float("expm1", np.expm1), _float("sqrt", np.sqrt),

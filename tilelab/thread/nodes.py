@@ -97,7 +97,8 @@ class Role(Node):
     """One warp role: threads `first` to `first + count - 1` of the block run `body`.
 
     own_barriers: whether a T.sync_threads that the program wrote inside joins these threads alone
-    (T.ws says so; a branch on the thread index does not).
+    (T.ws says so; a branch on the thread index does not). apart: how many threads in a row go
+    their own way through loops and branches (a warpgroup); 0: the role stays together.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Role(Node):
     count: int
     body: Seq
     own_barriers: bool = True
+    apart: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,7 @@ from tilelab.target import Target
 from tilelab.thread.nodes import Alignment, TensorMap
 from tilelab.tile.staging import Staging
 
+WARPGROUP = 128
 VECTOR_BYTES = 16  # widest access of one thread
 
 
@@ -46,6 +47,9 @@ class Shared:
     scratch: list[Buffer] = field(default_factory=list[Buffer])
     safe: dict[int, Expr] = field(default_factory=dict[int, Expr])  # reads past a tensor's end
     unwaited: list[Stmt] = field(default_factory=list[Stmt])  # fences of running accumulators
+    parts: dict[int, list[tuple[int, int]]] = field(
+        default_factory=dict[int, list[tuple[int, int]]]
+    )  # fragments (by id) that hold sums in parts: the digits of the threads that have one
     staging: Staging | None = None  # None: accumulators leave without staging tiles
 
     def staged(self) -> tuple[Buffer, ...]:
@@ -58,13 +62,15 @@ class LowerContext:
     """One role's view: `tid` counts its threads from 0, `num_threads` is how many it has.
 
     `first_thread` is the role's first thread in the block (named barriers and single-thread
-    issue need the real index, `thread`).
+    issue need the real index, `thread`). `uniform_warpgroup` names the warpgroup's number, where
+    the role has a name for it that the assembler knows to be the same in a whole warp.
     """
 
     shared: Shared
     tid: Expr
     num_threads: int
     first_thread: int = 0
+    uniform_warpgroup: Expr | None = None
 
     @property
     def target(self) -> Target:
@@ -211,6 +217,12 @@ class LowerContext:
         if layout is None:
             return power_of_two(1 << 20, int(buffer.static_shape[-1]))
         return power_of_two(1 << 20, layout.panel_cols) if layout.pitch is None else 1
+
+    @property
+    def warpgroup(self) -> Expr:
+        """The number of the thread's warpgroup in its role."""
+        found = self.uniform_warpgroup
+        return self.tid // WARPGROUP if found is None else found
 
     def single_thread(self) -> Expr:
         """True in exactly one thread of the role."""

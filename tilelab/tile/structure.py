@@ -51,10 +51,18 @@ SPLIT_LOOPS = Switch("tl.split_loops", True, False, "whole iterations without th
 """Iterations in which a mask admits every element run in a loop without it."""
 EARLY_LOADS = Switch("tl.early_loads", True, False, "the producer loads what stands before")
 """Tiles loaded once before a pipelined loop are the producer's to load."""
+OWN_TRIPS = Switch("tl.own_trips", True, False)
+"""Warpgroups with rows of their own run loops by themselves, as far as a mask admits their rows."""
+DEFER_SUMS = Switch("tl.defer_sums", True, False)
+"""Row sums that grow in a loop with products are kept in parts, one a thread, and joined behind it;
+off with tl.precise_math."""
+TILE_COUNTER = Switch("tl.tile_counter", True, False)
+"""Persistent blocks draw tiles of different lengths from a counter; off: they are dealt out."""
 
 SWITCHES = (
     PERSISTENT, GROUP_ORDER, IN_FLIGHT, FOLD_CLEAR, STAGED_STORES, PRODUCER_WARP, SPLIT_RINGS,
     OVERLAP_GEMMS, DOUBLE_BUFFER, FRAGMENTS_AHEAD, PRECISE_MATH, SPLIT_LOOPS, EARLY_LOADS,
+    OWN_TRIPS, DEFER_SUMS, TILE_COUNTER,
 )  # fmt: skip
 
 TAKING_ROOM = (PERSISTENT, EARLY_LOADS, DOUBLE_BUFFER)
@@ -74,7 +82,8 @@ def setting(ctx: Options, switch: Switch) -> Any:
 
 
 __all__ = [
-    "DOUBLE_BUFFER", "EARLY_LOADS", "FOLD_CLEAR", "FRAGMENTS_AHEAD", "GROUP_ORDER", "IN_FLIGHT",
-    "OVERLAP_GEMMS", "PERSISTENT", "PLAIN", "PRECISE_MATH", "PRODUCER_WARP", "SPLIT_LOOPS",
-    "SPLIT_RINGS", "STAGED_STORES", "SWITCHES", "TAKING_ROOM", "Switch", "setting",
+    "DEFER_SUMS", "DOUBLE_BUFFER", "EARLY_LOADS", "FOLD_CLEAR", "FRAGMENTS_AHEAD", "GROUP_ORDER",
+    "IN_FLIGHT", "OVERLAP_GEMMS", "OWN_TRIPS", "PERSISTENT", "PLAIN", "PRECISE_MATH",
+    "PRODUCER_WARP", "SPLIT_LOOPS", "SPLIT_RINGS", "STAGED_STORES", "SWITCHES", "TAKING_ROOM",
+    "TILE_COUNTER", "Switch", "setting",
 ]  # fmt: skip

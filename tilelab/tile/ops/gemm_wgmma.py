@@ -22,6 +22,7 @@ from tilelab.ir import (
     const_int,
     unary,
 )
+from tilelab.ir.simplify import divisibility
 from tilelab.layout import SharedLayout
 from tilelab.thread.intrinsics.tensor_core import accumulator_type
 from tilelab.thread.intrinsics.wgmma import (
@@ -35,7 +36,7 @@ from tilelab.thread.intrinsics.wgmma import (
 from tilelab.thread.nodes import Invoke, Ref, SharedDescriptor
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import loop
-from tilelab.tile.ops.gemm_plan import WARPGROUP, GemmPlan
+from tilelab.tile.ops.gemm_plan import GemmPlan
 from tilelab.tile.ops.gemm_request import SWIZZLE_ROWS, matrix_number
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _issue(ctx: LowerContext, op: Gemm, plan: GemmPlan, d: Ref, slab: Expr, kk: 
     """One instruction: slab `slab` of this warpgroup, step `kk` of K."""
     n = plan.n // plan.warps_n
     slabs = plan.m // (WGMMA_M * plan.warps_m)
-    group = ctx.tid // WARPGROUP
+    group = ctx.warpgroup
     row = group % plan.warps_m * (slabs * WGMMA_M) + slab * WGMMA_M
     col = group // plan.warps_m * n
     k = kk * plan.k_step
@@ -136,8 +137,26 @@ def operand(
     size = layout.element_bits // 8
     pitch = layout.row_pitch * size
     swizzle = layout.swizzle.row if layout.swizzle is not None else 0
-    index = (major, k) if k_major else (k, major)
+    first, advance = _from_first_step(region, k, layout, k_major)
+    index = (major, first) if k_major else (first, major)
     place = Ref(buffer, region.index(index))
-    if k_major:
-        return SharedDescriptor(place, 16, SWIZZLE_ROWS * pitch, swizzle)
-    return SharedDescriptor(place, layout.panel_stride * size, SWIZZLE_ROWS * pitch, swizzle)
+    leading = 16 if k_major else layout.panel_stride * size
+    return SharedDescriptor(place, leading, SWIZZLE_ROWS * pitch, swizzle, advance)
+
+
+def _from_first_step(
+    region: Region, k: Expr, layout: SharedLayout, k_major: bool
+) -> tuple[Expr, Expr | None]:
+    """A step along K as (where a descriptor begins, the bytes that it advances from there).
+
+    The bytes of a step are added to one descriptor of the whole tile: its address, the part that
+    needs arithmetic, is then formed once. Where a tile begins inside a panel, each step has its
+    own.
+    """
+    size = layout.element_bits // 8
+    if not k_major:
+        return as_expr(0), k * (layout.row_pitch * size)
+    panel = layout.panel_cols
+    if divisibility(as_expr(region.starts[-1])) % panel and const_int(region.starts[-1]) != 0:
+        return k, None
+    return as_expr(0), k // panel * (layout.panel_stride * size) + k % panel * size

@@ -144,7 +144,8 @@ REDUCTIONS = (
 
 @dataclass(frozen=True, eq=False)
 class Reduce(TileOp):
-    """`dst = combine(src along axis) * factor`; the factor is a pass's, for maxima alone."""
+    """`dst = combine(src along axis) * factor`; the factor is a pass's, for maxima alone. Without
+    `joins` each thread keeps the part of its own elements (see `join_parts`)."""
 
     op_name: ClassVar[str] = "reduce"
 
@@ -154,6 +155,7 @@ class Reduce(TileOp):
     axis: int = 0
     clear: bool = True
     factor: float = 1.0
+    joins: bool = True
     spread: Fragment | None = None
 
     def check(self) -> None:

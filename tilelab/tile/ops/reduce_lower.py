@@ -122,7 +122,11 @@ def reduce_registers(
     out = [_fill(ctx, partial, count, identity, loc)]
     held = ctx.placed(source)
     out.append(_fold(ctx, layout, held, partial, outer, inner, combine.first, identity, loc))
-    out += _exchange(ctx, _owned(layout.axes[op.axis], "thread"), partial, join, loc)
+    lanes = _owned(layout.axes[op.axis], "thread")
+    if op.joins:
+        out += exchange(ctx, lanes, partial, join, loc)
+    else:
+        ctx.shared.parts[id(target)] = lanes
     r = ctx.fresh("r", count)
     place, inside = _register_in(ctx, _result_layout(op, layout), ctx.fragment(target), r)
     value: Expr = Load(partial, (r,))
@@ -183,10 +187,10 @@ def combine_copies(
 ) -> list[Stmt]:
     """Statements after which all copies of an element hold the combination of its copies."""
     copies = [(extent, stride) for extent, stride in layout.replicas if extent > 1]
-    return _exchange(ctx, copies, registers, join, loc)
+    return exchange(ctx, copies, registers, join, loc)
 
 
-def _exchange(
+def exchange(
     ctx: LowerContext, digits: list[tuple[int, int]], held: Buffer, join: Join, loc: Loc | None
 ) -> list[Stmt]:
     """Threads that differ in `digits` (extent, stride) of their number combine all of `held`."""
