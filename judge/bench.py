@@ -7,6 +7,7 @@ another address and is checked afterwards.
 from __future__ import annotations
 
 import statistics
+import time
 from typing import Any
 
 from judge.compare import difference, tolerance
@@ -17,8 +18,11 @@ from judge.memory import Call, Data
 FLUSH_BYTES = 256 << 20
 SETS = 4
 """Sets of tensors that the timed calls go through in turn."""
-WARM_ROUNDS = 8
-"""Rounds that are not counted: the clocks rise during the first milliseconds."""
+WARM_SECONDS = 1.5
+"""Rounds of the first seconds are not counted: a chip that was idle raises its clocks slowly, and a
+kernel bound by instructions gains from that where one bound by memory does not."""
+MOST_SECONDS, LEAST_ROUNDS = 20.0, 5
+"""A kernel that is slower by orders of magnitude is timed a few times, and not until a deadline."""
 FLOPS_PER_SM_CYCLE = 4096
 """Of dense 16-bit products: Hopper's tensor cores, the most of any chip that tilelab knows."""
 MARGIN = 1.2
@@ -41,17 +45,22 @@ def measure(task: KernelTask, kernel: Any, seed: int) -> dict[str, Any]:
     for call in calls:  # loads the code, and packs the parameters for each address
         kernel(*call.tensors)
     torch.cuda.synchronize()
-    ours: list[float] = []
-    theirs: list[float] = []
-    for number in range(WARM_ROUNDS + plan.rounds):
+    begun = time.monotonic()
+    number, ours, theirs = 0, list[float](), list[float]()
+    while len(ours) < plan.rounds:
+        seconds = time.monotonic() - begun
+        if seconds < WARM_SECONDS:  # the clocks still rise
+            ours, theirs = [], []
+        if seconds > MOST_SECONDS and len(ours) >= LEAST_ROUNDS:
+            break
         call = calls[number % SETS]
         call.fill(Data(plan.sizes, seed + SETS + number))
+        number += 1
         ours.append(_timed(kernel, call.tensors, flush))
         with own("timing torch, and comparing with the reference"):
             theirs.append(_timed(plan.baseline, _inputs(task, call), flush))
             if not _right(task, call):
                 return {"code": "WRONG_VALUES", "message": "a timed call gave a wrong output"}
-    ours, theirs = ours[WARM_ROUNDS:], theirs[WARM_ROUNDS:]
     ratio = statistics.median(slow / fast for fast, slow in zip(ours, theirs, strict=True))
     fast = statistics.median(ours)
     result = {"kernel_us": fast, "torch_us": statistics.median(theirs), "ratio": ratio,

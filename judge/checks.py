@@ -131,6 +131,8 @@ def public_only(results: Sequence[CaseResult]) -> tuple[str, str, str] | None:
 def failure(answer: Answer) -> tuple[str, str]:
     """Code and sentence for an answer that is no value."""
     code, text = FAILURES[answer.kind]
+    if answer.kind == "no entry":
+        text = str(answer.value)
     if answer.kind == "raised":
         given = str(answer.error.get("code"))
         code = given if _TILELAB_CODE.fullmatch(given) else code

@@ -119,14 +119,22 @@ def _run(
     runner: Runner, session: Session, case: KernelCase, answer: Answer, seed: int
 ) -> dict[str, Any]:
     if answer.kind != "value":
-        code, text = failure(answer)
-        detail = str(answer.error.get("text", ""))
-        cause = str(answer.error.get("hint", ""))
-        return {
-            "status": "fail", "code": code, "message": text,
-            "cause": f"{detail}" + (f" ({cause})" if cause else ""),
-        }  # fmt: skip
+        return _not_compiled(session, answer)
     return runner.ask(request_for(case, answer.value, seed), session.budget.case)
+
+
+def _not_compiled(session: Session, answer: Answer) -> dict[str, Any]:
+    """A case without a kernel: what was raised, with the student's line, and what to do."""
+    code, text = failure(answer)
+    detail = str(answer.error.get("text", ""))
+    number, lines = answer.error.get("line"), session.source.splitlines()
+    found: dict[str, Any] = {}
+    if isinstance(number, int) and 0 < number <= len(lines):
+        found["finding"] = {"line": number, "text": lines[number - 1].strip()}
+    return {
+        "status": "fail", "code": code, "message": text + (f": {detail}" if detail else ""),
+        "cause": str(answer.error.get("hint", "")), **found,
+    }  # fmt: skip
 
 
 def _case_result(case: KernelCase, points: int, found: dict[str, Any]) -> CaseResult:
@@ -243,8 +251,10 @@ def _sum_up(task: KernelTask, results: list[CaseResult], session: Session, gpu: 
     if first is not None:
         cause = f"{first.id}: {first.message}" if first.message else f"{first.category} failed"
     hint = task.hints[0] if bad and task.hints else ""
-    if first is not None and first.part == "structure":
-        hint = str(first.detail.get("cause", hint))
+    # What is wrong with a program that does not compile is better said by a case that shows it.
+    known = next((r for r in bad if r.code == code and r.detail), None)
+    if known is not None and first is not None and first.part in ("structure", "compile"):
+        cause, hint = f"{known.id}: {known.message}", str(known.detail.get("cause") or hint)
     return Outcome(
         tuple(results), code, cause, hint, flags, session.sandbox, session.output(), gpu
     )  # fmt: skip

@@ -161,7 +161,8 @@ def traffic(most: float = 1.1) -> Rule:
         return "" if ratio <= most else f"{ratio:.2f} times the bytes that are needed"
 
     return Rule("structure.traffic", "bytes moved", problem,
-                "read every element from global memory once")  # fmt: skip
+                "read every element once; what stands outside of T.Parallel and tile operations is "
+                "done by every thread")  # fmt: skip
 
 
 def tensor_cores() -> Rule:

@@ -1,6 +1,6 @@
 """The verdict as data and as text: one schema, at most 40 lines for a person.
 
-Hides wording, cleaning of untrusted text, and the shape of the JSON that judge/README.md documents.
+Hides wording, cleaning of untrusted text, and the shape of the JSON that docs/judge.md documents.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Verdict:
 
 
 def to_json(verdict: Verdict) -> dict[str, Any]:
-    """The verdict under the schema of judge/README.md."""
+    """The verdict under the schema of docs/judge.md."""
     won, assessed, total = verdict.points
     outcome = verdict.outcome
     return {
@@ -195,7 +195,14 @@ def _public_lines(results: Sequence[CaseResult]) -> list[str]:
     seen = [r for r in results if r.status != "not assessed"]
     passed = sum(r.status == "pass" for r in seen)
     lines = [f"  public cases: {passed} of {len(seen)} pass"]
-    for result in [r for r in seen if r.status == "fail" and r.code != "NOT_RUN"][:3]:
+    told: CaseResult | None = None
+    # The case says more than the line on compiling that follows from it.
+    bad = [r for r in seen if r.status == "fail" and r.code != "NOT_RUN"]
+    for result in sorted(bad, key=lambda r: r.part == "compile")[:3]:
+        if told is not None and (told.code, told.message) == (result.code, result.message):
+            lines.append(f"    {result.id} ({result.category}): the same")
+            continue
+        told = result
         lines.append(f"    {result.id} ({result.category}): {clean(result.message)}")
         if result.args:
             arguments = ", ".join(f"{k}={v}" for k, v in result.args.items())
@@ -237,6 +244,8 @@ def _hidden_lines(results: Sequence[CaseResult]) -> list[str]:
     lines = [f"  hidden cases: {passed} of {len(results)} pass"]
     by_category = Counter(r.category for r in results)
     failed = Counter(r.category for r in results if r.status == "fail")
+    if results and passed == 0:
+        return [*lines, f"    every category fails: {', '.join(failed)}"]
     for category, count in list(failed.items())[:10]:
         lines.append(f"    {category}: {count} of {by_category[category]} fail")
     return lines

@@ -79,7 +79,7 @@ def _judge(task: KernelTask, kernel: Any, call: Call, report: Any) -> dict[str, 
         return _finding(report.findings[0])
     if call.inputs_changed():
         return failed("INPUT_CHANGED", "an input is not what it was before the call",
-                      cause="the kernel writes into an input; write the output only")  # fmt: skip
+                      cause=_why_changed(task, kernel))  # fmt: skip
     if call.fences_broken():
         return failed("OUT_OF_BOUNDS", "memory beside a tensor was written",
                       cause="an index runs past the end: guard the last tile")  # fmt: skip
@@ -104,7 +104,8 @@ def _finding(found: Any) -> dict[str, Any]:
 def _wrong(task: KernelTask, d: Difference, sizes: Sizes, writer: Any) -> dict[str, Any]:
     code = "UNWRITTEN" if d.got != d.got and d.unwritten else "WRONG_VALUES"
     detail: dict[str, Any] = {
-        "index": list(d.index), "got": repr(d.got), "expected": repr(d.expected),
+        "index": list(d.index), "got": _shown(d.got, d.expected),
+        "expected": _shown(d.expected, d.got),
         "allowed": f"{d.allowed:.3g}", "cause": _cause(task, d, sizes),
     }  # fmt: skip
     if writer is not None:
@@ -114,21 +115,40 @@ def _wrong(task: KernelTask, d: Difference, sizes: Sizes, writer: Any) -> dict[s
     return failed(code, f"{d.wrong} of {d.total} elements are wrong", **detail)
 
 
+def _shown(value: float, other: float) -> str:
+    """A number as briefly as it still differs from another one."""
+    short = f"{value:.7g}"
+    return repr(value) if short == f"{other:.7g}" else short
+
+
+def _why_changed(task: KernelTask, kernel: Any) -> str:
+    asked, found = [t.name for t in task.tensors], [p.name for p in kernel.params]
+    if asked != found and sorted(asked) == sorted(found):
+        return f"the parameters are {', '.join(found)}; asked for, in order: {', '.join(asked)}"
+    return f"the kernel writes into an input; write {task.output.name} only"
+
+
 def _cause(task: KernelTask, d: Difference, sizes: Sizes) -> str:
     """The likeliest reason, from which elements are wrong and how."""
     if d.unwritten == d.wrong == d.total:
         return "nothing was written to the output (it was filled with NaN before the call)"
+    ends = d.last == tuple(e - 1 for e in task.output.extents(sizes))
+    if d.unwritten == d.wrong and ends and d.last[0] - d.index[0] + 1 == d.wrong:
+        return (f"nothing was written from {list(d.index)} on: the grid ends too early "
+                "(T.ceildiv rounds up), or all blocks write the same elements")  # fmt: skip
     if d.unwritten == d.wrong:
         return "elements were never written: the grid or a guard leaves them out"
     if d.unwritten:
         return "NaN spreads from memory that nobody wrote: clear accumulators, load every tile"
-    if d.wrong < d.total and d.last == tuple(e - 1 for e in task.output.extents(sizes)):
+    if abs(d.got - d.expected) <= 64 * d.allowed:
+        return "close, but less accurate than float32: compute and accumulate in float32"
+    if any(d.index) and ends and 2 * d.wrong < d.total:
         return "only a part up to the last element is wrong: look at the tail"
-    close = abs(d.got - d.expected) <= 64 * d.allowed
-    if close:
-        return "close, but less accurate than a float32 sum: accumulate in float32"
     if d.expected and abs(d.got / d.expected - round(d.got / d.expected)) < 1e-3:
         return "a whole multiple of what was expected: something is added more than once"
+    if task.reduction(sizes) > 1:
+        return ("terms are missing, or others were added: does the loop reach the last, incomplete "
+                "tile, and is the sum kept from tile to tile?")  # fmt: skip
     return "computed from other elements, or with another formula"
 
 

@@ -78,7 +78,7 @@ class Session:
         self._max_line = MAX_ARTIFACT if kernels else MAX_LINE
         self.flags: list[str] = []
         self.sandbox: dict[str, str] = {}
-        self._source, self._entry = source, entry
+        self.source, self._entry = source, entry
         self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
         self._restarts = 0
@@ -99,12 +99,12 @@ class Session:
         """Start a worker and run the student's file in it; kind "value" when that went well."""
         try:
             self._start()
-            answer = self._ask({"op": "load", "source": self._source, "entry": self._entry},
+            answer = self._ask({"op": "load", "source": self.source, "entry": self._entry},
                                self.budget.load)  # fmt: skip
         except _Lost as lost:
             return self._lose(lost)
-        if answer.kind == "value" and not answer.value:
-            return Answer("no entry")
+        if answer.kind == "value" and not answer.value["callable"]:
+            return Answer("no entry", _absent(self._entry, answer.value))
         return answer
 
     def call(self, args: dict[str, Any]) -> Answer:
@@ -295,9 +295,20 @@ def _parse(line: bytes) -> dict[str, Any]:
     return cast("dict[str, Any]", message)
 
 
+def _absent(entry: str, loaded: dict[str, Any]) -> str:
+    """What the file holds in place of the function that is asked for; cleaned."""
+    kind, found = loaded["kind"], loaded["found"]
+    if isinstance(kind, str) and kind.isidentifier():
+        return f"{entry} is a {kind[:40]} and no function"
+    names = cast("list[Any]", found) if isinstance(found, list) else []
+    known = [n for n in names if isinstance(n, str) and n.isidentifier() and len(n) <= 40][:6]
+    here = f"it defines {', '.join(known)}" if known else "it defines no function at all"
+    return f"the file defines no function {entry}; {here}"
+
+
 def _answer(reply: dict[str, Any]) -> Answer:
     if reply.get("op") == "loaded":
-        return Answer("value", bool(reply.get("callable")))
+        return Answer("value", {key: reply.get(key) for key in ("callable", "found", "kind")})
     if reply.get("op") == "value" and "value" in reply:
         return Answer("value", reply["value"])
     error = reply.get("error")

@@ -74,6 +74,11 @@ def describe(error: BaseException) -> dict[str, Any]:
     }
 
 
+def _is_defined_here(value: Any) -> bool:
+    """Whether a callable of the student's file is the file's own, and not imported."""
+    return getattr(value, "__module__", "solution") == "solution"
+
+
 class Worker:
     """Answers requests: `load` a source text, `call` its entry function with arguments, or
     `compile` what it gives."""
@@ -120,7 +125,9 @@ class Worker:
         linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
         exec(compile(source, FILE, "exec"), scope)
         self._entry = scope.get(request["entry"])
-        return {"op": "loaded", "callable": callable(self._entry)}
+        found = [k for k, v in scope.items() if callable(v) and _is_defined_here(v)]
+        kind = "" if self._entry is None else type(self._entry).__name__
+        return {"op": "loaded", "callable": callable(self._entry), "found": found, "kind": kind}
 
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
         """Call the entry function."""

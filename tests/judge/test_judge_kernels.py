@@ -194,3 +194,30 @@ def test_products_of_one_term_may_be_subnormal() -> None:
         wrong = (a.float() @ b.float()).half()
         wrong[seed % 60, 7] += 2.0**-10 + wrong[seed % 60, 7].abs() * 2.0**-9
         assert difference(wrong, reference, allowed) is not None
+
+
+@pytest.mark.parametrize(
+    ("exercise", "old", "new", "told"),
+    [
+        ("03", "T.ceildiv(N, block)", "N // block", ["nothing was written from [768] on"]),
+        ("03", "    return add\n", "", ["vector_add returned None", "return the function"]),
+        ("03", "def vector_add", "def vectoradd", ["no function vector_add; it defines vec"]),
+        ("03", "A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C",
+         "C: T.Tensor((N,), dtype), A: T.Tensor((N,), dtype), B", ["asked for, in order: A, B, C"]),
+        ("03", "block = 256", "block = size", ["line 11: block = size", "public.block: NameError"]),
+        ("05", 'columns), "float32")', "columns), dtype)", ["accumulate in float32"]),
+        ("05", "part[i, j] +=", "part[i, j] =", ["terms are missing", "kept from tile to tile"]),
+        ("10", "            T.clear(total)\n", "", ["FINDING_TL2002", "T.clear"]),
+    ],
+)  # fmt: skip
+def test_mistakes_are_explained(
+    exercise: str, old: str, new: str, told: list[str], tmp_path: Path
+) -> None:
+    """What a beginner does wrong is named where it is: in words, with the line."""
+    shipped = load_exercise(exercise)
+    text = shipped.solution.read_text("utf-8")
+    assert old in text
+    (tmp_path / "mine.py").write_text(text.replace(old, new, 1))
+    shown = to_text(grade(shipped, tmp_path / "mine.py", seed=3, gpu=False))
+    assert all(words in shown for words in told), shown
+    assert len(shown.splitlines()) <= 40
