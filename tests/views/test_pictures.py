@@ -12,15 +12,18 @@ import pytest
 from tilelab.codegen.source import CudaSource, KernelSpan, LineLink
 from tilelab.errors import Loc, TileValueError
 from tilelab.ir import Function, Seq
+from tilelab.layout import atoms, row_major
 from tilelab.runtime.nvrtc import Resources
 from tilelab.target import SM90A
 from tilelab.thread.nodes import Program
 from tilelab.views import (
     View,
+    fragment_view,
     from_json,
     memory_view,
     passes_view,
     pipeline_view,
+    shared_view,
     show,
     source_view,
 )
@@ -94,6 +97,17 @@ def test_lane_labels_have_contrast_and_colours_differ() -> None:
     colours = lane_colours()
     assert len(set(colours)) == 32
     assert min(contrast(PAINTS["cell-ink"].light, c) for c in colours) >= 4.5
+
+
+def test_a_long_name_stays_inside_the_picture() -> None:
+    name = "accumulator_of_the_first_of_two_products_" * 4
+    for view in (fragment_view(atoms.mma_c(), buffer=name),
+                 shared_view(row_major((8, 64), 16), buffer=name)):  # fmt: skip
+        root = ElementTree.fromstring(view.to_svg())
+        texts = [e for e in root.iter() if e.tag.endswith("}text") and e.get("font-weight")]
+        room = float(root.get("width") or 0) - 48
+        assert len(texts[0].text or "") * 0.62 * float(texts[0].get("font-size") or 0) <= room
+        assert name in view.to_text()
 
 
 def test_text_is_escaped() -> None:

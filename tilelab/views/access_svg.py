@@ -22,7 +22,7 @@ def draw(view: AccessView) -> str:
     height = TOP + CELL_H * len(shown) + 44
     desc = f"{view.verdict()}. {plural(len(view.addresses), 'lane')} of {view.width} bytes."
     svg = Svg(f"access-{view.buffer}", LEFT + CELLS * CELL_W + 24, height, view.title, desc)
-    svg.text(24, 32, view.title, size=15, bold=True)
+    svg.heading(view.title)
     good = len(view.waves) <= view.ideal
     svg.text(24, 54, view.verdict(), "good-edge" if good else "bad-edge", size=13, bold=True)
     across = "bank (4 bytes each)" if view.space == "shared" else "byte of the 32-byte sector"

@@ -65,7 +65,7 @@ def draw(view: FragmentView) -> str:
     notes = textwrap.wrap("Why: " + view.reason, int(right / 6.4)) if view.reason else []
     height = max(f.bottom for f in frames) + 34 + KEY + 17 * len(notes)
     svg = Svg(f"fragment-{view.buffer}", right, height, view.title, _description(view, owners))
-    svg.text(24, 32, view.summary(), size=15, bold=True)
+    svg.heading(view.summary())
     svg.text(24, 54, _how_to_read(view, small), "muted", size=12)
     if not small:
         _whole(svg, view, owners, frames[0])

@@ -20,7 +20,7 @@ def draw(view: LadderView) -> str:
     bottom = TOP + ROW * len(view.steps)
     svg = Svg(f"ladder-{view.kernel}", WIDTH, bottom + 24 + 17 * len(notes), view.title,
               view.headline())  # fmt: skip
-    svg.text(24, 32, view.title, size=15, bold=True)
+    svg.heading(view.title)
     headline = view.headline().removeprefix(f"{view.kernel}: ")
     svg.label(24, 53, headline, size=12, width=WIDTH - 48, anchor="start")
     svg.text(LEFT, TOP - 14, f"time in {view.unit}", "muted", size=11)

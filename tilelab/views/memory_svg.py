@@ -27,7 +27,7 @@ def draw(view: MemoryView) -> str:
     svg = Svg(f"memory-{view.kernel}", WIDTH, height, view.title, desc)
     static = f" + {view.static_bytes:,} B static" if view.static_bytes else ""
     headline = f"Shared memory: {bytes_text(view.dynamic_bytes)} dynamic{static}"
-    svg.text(LEFT, 32, headline, size=15, bold=True)
+    svg.heading(headline)
     svg.text(LEFT, 54, _sub(view), "muted", size=12)
     _bar(svg, view)
     _table(svg, view, table_top)

@@ -24,7 +24,7 @@ def draw(view: PassesView) -> str:
     notes = sum(len(_lines(n)) for p in view.passes for n in p.notes)
     height = TOP + ROW * len(view.passes) + NOTE * notes + 16
     svg = Svg("passes", WIDTH, height, view.title, view.summary())
-    svg.text(24, 32, f"{view.title}: {view.summary()}", size=15, bold=True)
+    svg.heading(f"{view.title}: {view.summary()}")
     y = float(TOP)
     for number, row in enumerate(view.passes, 1):
         fill, edge = ("load", "load-edge") if row.changed else ("panel", "grid")

@@ -78,7 +78,7 @@ def draw(view: PipelineView) -> str:
     desc = f"{view.headline()}.{takes} {view.reason}"
     svg = Svg(f"pipeline-{view.kernel}-{view.loop}", WIDTH, height, view.title, desc)
     headline = view.headline()
-    svg.text(24, 32, headline[0].upper() + headline[1:], size=15, bold=True)
+    svg.heading(headline[0].upper() + headline[1:])
     svg.text(24, 54, _sub(view), "muted", size=12)
     _grid(svg, chart)
     _rows(svg, chart)

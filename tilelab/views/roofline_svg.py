@@ -30,7 +30,7 @@ def draw(view: RooflineView) -> str:
     top = math.ceil(math.log10(view.peak_flops))
     height = TOP + HEIGHT + 60 + 18 * len(view.points)
     svg = Svg(f"roofline-{view.target}", LEFT + WIDTH + 40, height, view.title, view.to_text())
-    svg.text(24, 32, view.title, size=15, bold=True)
+    svg.heading(view.title)
     peaks = f"{view.peak_flops / 1e12:.4g} TFLOP/s, {view.peak_bytes / 1e12:.3g} TB/s"
     svg.text(24, 52, peaks, "muted", size=12)
     _axes(svg, top)

@@ -33,7 +33,7 @@ def draw(view: ScheduleView) -> str:
     bottom = TOP + ROW * (view.slots + 1) + 10
     ident = f"schedule-{view.kernel}-{view.loop}-{view.tiles[0]}-{view.source}"
     svg = Svg(ident, WIDTH, bottom + 50, view.title, view.headline() + ". " + view.caption())
-    svg.text(24, 30, f"Loop {view.loop}, {view.source} times", size=15, bold=True)
+    svg.heading(f"Loop {view.loop}, {view.source} times")
     svg.text(24, 51, view.headline(), size=12)
     svg.text(24, 69, view.caption(), "muted", size=12)
     _axis(svg, chart, bottom)

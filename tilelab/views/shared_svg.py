@@ -32,7 +32,7 @@ def draw(view: SharedView) -> str:
     notes = textwrap.wrap("Why: " + view.reason, int(right / 6.4)) if view.reason else []
     desc = f"{view.summary()}. {view.description}"
     svg = Svg(f"shared-{view.buffer}", right, bottom + 56 + 17 * len(notes), view.title, desc)
-    svg.text(24, 32, view.summary(), size=15, bold=True)
+    svg.heading(view.summary())
     svg.text(24, 54, view.description, "muted", size=12)
     svg.text(LEFT, TOP - 12, "whole tile, by bank", "muted", size=12, bold=True)
     uri = png_uri(banks.astype(np.int64), list(lane_colours()))

@@ -27,7 +27,7 @@ def draw(view: SourceView) -> str:
     desc = (f"{plural(len(view.python), 'line')} of Python on the left, "
             f"{plural(len(view.cuda), 'line')} of CUDA on the right")  # fmt: skip
     svg = Svg(f"source-{view.file}", width, height, view.title, desc)
-    svg.text(24, 32, view.title, size=15, bold=True)
+    svg.heading(view.title)
     svg.text(left_x + GUTTER, TOP - 18, f"Python: {view.file}", "muted", size=12, bold=True)
     svg.text(right_x + GUTTER, TOP - 18, "CUDA", "muted", size=12, bold=True)
     with svg.group('opacity="0.8"'):

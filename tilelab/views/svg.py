@@ -110,10 +110,10 @@ class Svg:
 
     def label(
         self, x: float, y: float, text: str, role: str = "ink", *, size: float = 12,
-        width: float, anchor: str = "middle", mono: bool = False,
+        width: float, anchor: str = "middle", mono: bool = False, bold: bool = False,
     ) -> None:  # fmt: skip
         """Text made to fit a width: shrunk a little, then cut with an ellipsis."""
-        advance = 0.62 if mono else 0.56
+        advance = 0.62 if mono or bold else 0.56
         need = len(text) * advance * size
         if need > width:
             size = max(size * width / need, size * 0.8)
@@ -121,7 +121,12 @@ class Svg:
         if len(text) > room:
             text = text[: max(room - 1, 0)] + "…" if room > 1 else ""
         if text:
-            self.text(x, y, text, role, size=size, anchor=anchor, mono=mono)
+            self.text(x, y, text, role, size=size, anchor=anchor, mono=mono, bold=bold)
+
+    def heading(self, text: str) -> None:
+        """The picture's first line, made to fit its width; a screen reader has all of it."""
+        width = self.width - 48
+        self.label(24, 32, text, size=15, width=width, anchor="start", bold=True)
 
     @contextmanager
     def group(self, attributes: str = "", title: str = "") -> Generator[None]:

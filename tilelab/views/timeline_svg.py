@@ -25,7 +25,7 @@ def draw(view: TimelineView) -> str:
     stages = [s for s in view.stages if s.stage is not None]
     height = bottom + 62 + 18 * len(stages)
     svg = Svg(f"timeline-{view.kernel}", WIDTH, height, view.title, view.headline())
-    svg.text(24, 30, view.title, size=15, bold=True)
+    svg.heading(view.title)
     svg.text(24, 52, view.headline(), "muted", size=12)
     scale = CHART / max(view.cycles, 1)
     _axis(svg, view, scale, bottom)
