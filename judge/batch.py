@@ -51,10 +51,17 @@ def find_work(folder: Path, exercise: str) -> list[Work]:
         if path.is_symlink() or not path.is_file():
             continue
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        found.append(Work(path.relative_to(folder).as_posix(), str(path), digest, name))
+        found.append(
+            Work(_no_formula(path.relative_to(folder).as_posix()), str(path), digest, name)
+        )
     if not found:
         raise UsageError(f"there is no .py file under {folder}")
     return found
+
+
+def _no_formula(name: str) -> str:
+    """A name that no spreadsheet takes for a formula."""
+    return f"./{name}" if name[:1] in ("=", "+", "-", "@") else name
 
 
 def grade_one(path: str, exercise: str, options: Sequence[str]) -> dict[str, Any]:
@@ -141,15 +148,20 @@ class Table:
 def run_batch(
     work: Sequence[Work], table: Table, options: Sequence[str], jobs: int, progress: Progress
 ) -> list[Row]:
-    """Grade what the table lacks, `jobs` at a time on this machine; all rows of `work`."""
+    """Grade what the table lacks, `jobs` at a time on this machine; all rows of `work`.
+
+    Interrupted, it ends after what runs, and begins nothing more."""
     todo = table.missing(work)
     table.begin(work)
-    with ThreadPoolExecutor(max(jobs, 1)) as pool:
+    pool = ThreadPoolExecutor(max(jobs, 1))
+    try:
         running = {pool.submit(grade_one, w.path, w.exercise, options): w for w in todo}
         for done, future in enumerate(as_completed(running), 1):
             row = row_of(running[future], future.result())
             table.add(row)
             progress(done, len(todo), row)
+    finally:  # stopped: what has not begun is for the next time
+        pool.shutdown(cancel_futures=True)
     return table.rows
 
 

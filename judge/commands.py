@@ -16,6 +16,8 @@ from judge.sandbox import missing
 from judge.session import Session
 from judge.starters import notebook, to_json
 
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C ended."""
 Say = Callable[[str], None]
 
 
@@ -57,10 +59,15 @@ def batch(arguments: Sequence[str], say: Say) -> int:
         mark = row["points"] or row["code"]
         say(f"{bar(done, total)} {row['submission']}: {row['status']} {mark}")
 
-    if options.dask:
-        rows = run_on_cluster(work, table, extra, options.dask, progress)
-    else:
-        rows = run_batch(work, table, extra, options.jobs, progress)
+    try:
+        if options.dask:
+            rows = run_on_cluster(work, table, extra, options.dask, progress)
+        else:
+            rows = run_batch(work, table, extra, options.jobs, progress)
+    except KeyboardInterrupt:
+        left = len(table.missing(work))
+        say(f"stopped with {left} of {len(work)} to go: the same command grades these")
+        return INTERRUPTED
     failed = sum(row["status"] == "error" for row in rows)
     say(f"{len(rows)} rows in {table.path}" + (f", {failed} without a verdict" if failed else ""))
     return 1 if failed else 0

@@ -19,7 +19,7 @@ if __name__ == "__main__":  # as a script, Python puts judge/ on the path instea
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from judge.checks import CaseResult, Outcome, Quiz, grade_quiz
-from judge.commands import COMMANDS
+from judge.commands import COMMANDS, INTERRUPTED
 from judge.exercise import Exercise, UsageError, exercise_ids, load_exercise, read_submission
 from judge.failure import CODE as JUDGE_FAILED
 from judge.failure import JudgeFailed
@@ -157,6 +157,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (UsageError, NoGpu) as error:
         print(f"judge: {error}", file=sys.stderr)
         return USAGE
+    except KeyboardInterrupt:
+        print("judge: stopped", file=sys.stderr)
+        return INTERRUPTED
     except Exception as error:  # never let the judge's own fault look like the student's
         print(f"judge: internal error: {type(error).__name__}: {error}", file=sys.stderr)
         return BROKEN

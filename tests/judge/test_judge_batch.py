@@ -65,6 +65,40 @@ def test_batch_is_resumed(folder: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert all(r["points"] == "64" for r in rows)
 
 
+def test_batch_is_stopped_and_goes_on(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Ctrl-C keeps what was graded, begins nothing more, and says how to go on."""
+    report, asked = to_json(grade(EXERCISE, EXERCISE.solution, seed=1)), list[str]()
+
+    def stopped(path: str, *_: Any) -> dict[str, Any]:
+        asked.append(path)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return report
+
+    monkeypatch.setattr("judge.commands.sandbox_gaps", list)
+    monkeypatch.setattr(batches, "grade_one", stopped)
+    arguments = ["batch", str(folder), "--exercise", "02", "--csv", str(tmp_path / "grades.csv")]
+    assert main(arguments) == 130
+    assert "stopped with 3 of 4 to go" in capsys.readouterr().out
+    assert len(_rows(tmp_path / "grades.csv")) == 1
+    assert main(arguments) == 0
+    assert len({row["submission"] for row in _rows(tmp_path / "grades.csv")}) == 4
+
+
+def test_names_of_a_class_are_kept(folder: Path) -> None:
+    """Spaces, other alphabets, quotes; what a spreadsheet takes for a formula gets a folder."""
+    names = ["ada/ö 李.py", "=cmd.py", "-x.py", 'a, "b".py']
+    for name in names:
+        (folder / name).write_text("launch = None\n")
+    found = {work.name for work in find_work(folder, "02")}
+    assert {"ada/ö 李.py", "./=cmd.py", "./-x.py", 'a, "b".py'} <= found
+
+
 def test_a_partial_sandbox_grades_no_batch(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
