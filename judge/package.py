@@ -38,8 +38,13 @@ if [ "${{#files[@]}}" -ne 1 ]; then
 fi
 venv/bin/python judge/judge.py {exercise} "${{files[0]}}" --gradescope \\
     > /autograder/results/results.json
-[ $? -ne 4 ] || echo '{{"score": 0, "output": "the autograder failed: tell your teacher"}}' \\
-    > /autograder/results/results.json
+case $? in
+0 | 1 | 3) ;;
+2) echo '{{"score": 0, "output": "this file cannot be graded: is it Python text?"}}' \\
+    > /autograder/results/results.json ;;
+*) echo '{{"score": 0, "output": "the autograder failed: tell your teacher"}}' \\
+    > /autograder/results/results.json ;;
+esac
 exit 0
 """
 

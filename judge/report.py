@@ -199,7 +199,8 @@ def _public_lines(results: Sequence[CaseResult]) -> list[str]:
     # The case says more than the line on compiling that follows from it.
     bad = [r for r in seen if r.status == "fail" and r.code != "NOT_RUN"]
     for result in sorted(bad, key=lambda r: r.part == "compile")[:3]:
-        if told is not None and (told.code, told.message) == (result.code, result.message):
+        says_more = bool(result.got) or "index" in result.detail
+        if told and not says_more and (told.code, told.message) == (result.code, result.message):
             lines.append(f"    {result.id} ({result.category}): the same")
             continue
         told = result

@@ -182,6 +182,8 @@ def test_package_grades_without_solutions(tmp_path: Path) -> None:
         assert not [n for n in names if re.search(r"solution|starter\.py|mutants|accepted", n)
                     and n.startswith("exercises/")]  # fmt: skip
         assert archive.getinfo("run_autograder").external_attr >> 16 & 0o111
+        script = archive.read("run_autograder").decode()
+        assert "0 | 1 | 3)" in script and "cannot be graded" in script
 
 
 def test_formats_say_what_the_report_says() -> None:
