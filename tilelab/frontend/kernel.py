@@ -33,19 +33,20 @@ class KernelFrame:
         self, blocks: tuple[Any, ...], threads: Any, prelude: str | None = None,
         cluster_dims: Any = None,
     ) -> None:  # fmt: skip
-        if not 1 <= len(blocks) <= 3:
+        if len(blocks) > 3:
             raise TileValueError(
-                f"T.Kernel takes 1 to 3 grid extents, {len(blocks)} were given",
+                f"T.Kernel takes up to 3 grid extents, {len(blocks)} were given",
                 code="TL1430",
                 hint="give the grid in x, y, z order: T.Kernel(gx, gy, threads=128)",
             )
         self.session: Session = session()
         self.sources = _prelude(prelude)
         _check_cluster(cluster_dims)
-        self.blocks = as_dims(blocks, "the grid")
+        self.blocks = as_dims(blocks or (1,), "the grid")
         self.threads = _thread_counts(threads)
         self.loc = self.session.loc()
         self.opened = False
+        self.unpacked = False  # `as (bx,)`: one variable, in a tuple
         self.block_vars: tuple[Var, ...] = ()
         _check_grid(self.blocks)
 
@@ -60,6 +61,7 @@ class KernelFrame:
     def open(self) -> None:
         """Open the body; names of the variables come from the assignment around the call."""
         names = self.session.hint
+        self.unpacked = isinstance(names, tuple)
         self.session.hint = (names,) if isinstance(names, str) else names
         grid = tuple(as_expr(b) for b in self.blocks)
         fresh = self.session.hinted
@@ -80,7 +82,7 @@ class KernelFrame:
     def __enter__(self) -> Any:
         self.open()
         named = list(self)
-        return named[0] if len(named) == 1 else named
+        return named[0] if len(named) == 1 and not self.unpacked else named
 
     def __exit__(self, kind: object, *_rest: object) -> None:
         if kind is None:

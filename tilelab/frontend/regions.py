@@ -129,10 +129,10 @@ class Regions:
     # ---- with -------------------------------------------------------------------------------
 
     def managed(
-        self, number: int, names: tuple[str, ...], targets: tuple[str, ...], value: Any,
+        self, number: int, names: tuple[str, ...], targets: str | tuple[str, ...], value: Any,
         values: Locals,
     ) -> Any:  # fmt: skip
-        """A context manager about to be entered."""
+        """A context manager about to be entered; `targets` is the name after `as`, or a tuple's."""
         region = self._active.setdefault(
             number, Active(names, pick(names, values), self.session.loc())
         )

@@ -117,10 +117,12 @@ class StmtRewriter(ExprRewriter):
         names = assigned([*targets, *node.body])
         number = self._number()
         for item in node.items:
-            hints = target_names(item.optional_vars) if item.optional_vars is not None else ()
+            target = item.optional_vars
+            hints = target_names(target) if target is not None else ()
+            said = target.id if isinstance(target, ast.Name) else hints  # a tuple is unpacked
             at = item.context_expr
             item.context_expr = tracer_call(
-                "managed", at, number, constant(names), constant(hints), self.visit(at), _locals(at)
+                "managed", at, number, constant(names), constant(said), self.visit(at), _locals(at)
             )
         node.body = self.body(node.body)
         return [node, self._rebind("leave", number, names, node.items[0].context_expr)]

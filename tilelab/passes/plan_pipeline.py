@@ -35,6 +35,7 @@ from tilelab.passes.versions import slot_refusal
 from tilelab.target import Feature
 from tilelab.thread.nodes import Invoke, WarpRoles
 from tilelab.tile.context import LowerContext
+from tilelab.tile.elementwise import is_static
 from tilelab.tile.op import TileOp
 from tilelab.tile.ops.barriers import BarrierInit
 from tilelab.tile.ops.copy import Copy
@@ -88,7 +89,10 @@ class Candidate:
         """Whether this copy may be issued iterations before its tile is used."""
         if op.src.buffer.scope is not Scope.GLOBAL or op.dst.buffer.scope is not Scope.SHARED:
             return False
-        why = "the program asks for it where it stands" if op.best == "sync" else self._why_not(op)
+        why = "the program asks for it where it stands" if op.best == "sync" else ""
+        if not is_static(op.src, op.dst):
+            why = "an extent is known only at run time"
+        why = why or self._why_not(op)
         if why:
             self.refusals.append(f"{op.label()} cannot run ahead: {why}")
         return not why

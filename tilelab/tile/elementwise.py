@@ -6,6 +6,7 @@ context proves how wide an access may be and what must be guarded.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +25,9 @@ from tilelab.ir import (
     Var,
     as_expr,
     binary,
+    call,
     cast,
+    ceildiv,
     const_int,
 )
 from tilelab.ir.stmt import OWN_ELEMENTS
@@ -172,6 +175,61 @@ def move(
     if dst.buffer.scope is Scope.GLOBAL:
         store_ok = both(first_replica(ctx, spread), store_ok)
     return move_chunks(ctx, walk, source, target, load_ok, store_ok, loc)
+
+
+def is_static(*regions: Region) -> bool:
+    """Whether the extents of tiles are known at compile time."""
+    return all(const_int(e) is not None for r in regions for e in r.tile_shape)
+
+
+def each_element(
+    ctx: LowerContext,
+    extents: Sequence[Expr],
+    put: Callable[[tuple[Expr, ...]], Stmt],
+    loc: Loc | None,
+) -> list[Stmt]:
+    """`put(index)` for every element of a tile whose extents are known at run time: threads take
+    them in turn."""
+    total: Expr = as_expr(1)
+    for extent in extents:
+        total = total * extent
+    turn = ctx.fresh("turn", 1 << 30)
+    number: Expr = turn * ctx.num_threads + ctx.tid
+    index: list[Expr] = []
+    rest = number
+    for extent in reversed(extents[1:]):
+        index.insert(0, rest % extent)
+        rest = rest // extent
+    body = guarded(binary("<", number, total), [put((rest, *index))], loc)
+    made = own_loop(turn, 0, [body], loc)
+    return [replace(made, extent=ceildiv(total, ctx.num_threads))]
+
+
+def move_each(ctx: LowerContext, src: Region, dst: Region, loc: Loc | None) -> list[Stmt]:
+    """Copy between memories where an extent is known at run time: the elements both sides have."""
+    pairs = zip(_long_axes(src), _long_axes(dst), strict=True)
+    extents = [a if a.key == b.key else call("min", a, b) for a, b in pairs]
+
+    def put(index: tuple[Expr, ...]) -> Stmt:
+        source, target = (Ref(ctx.placed(r.buffer), r.index(_short(r, index))) for r in (src, dst))
+        load_ok, store_ok = (ctx.in_bounds(r, _short(r, index)) if _is_tensor(r) else None
+                             for r in (src, dst))  # fmt: skip
+        return guarded(store_ok, [_element(ctx, source, target, load_ok, loc)], loc)
+
+    return each_element(ctx, extents or [as_expr(1)], put, loc)
+
+
+def _is_tensor(region: Region) -> bool:
+    return region.buffer.scope is Scope.GLOBAL
+
+
+def _long_axes(region: Region) -> list[Expr]:
+    return [as_expr(e) for e in region.tile_shape if const_int(e) != 1]
+
+
+def _short(region: Region, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Tile indices of a region, from those of its axes of more than one element."""
+    return expand(region, index[: len(_long_axes(region))])
 
 
 def move_chunks(

@@ -133,3 +133,15 @@ def check_same_tile(
             loc=loc,
             hint="give both sides the same extents, for instance by slicing the larger one",
         )
+
+
+def check_same_rank(what: str, src: Region, dst: Region, loc: Loc | None) -> None:
+    """Raise TileValueError (TL1503) when tiles whose extents are known at run time have other
+    numbers of axes (those of 1 apart)."""
+    ranks = [sum(const_int(e) != 1 for e in r.tile_shape) for r in (src, dst)]
+    if ranks[0] != ranks[1]:
+        raise TileValueError(
+            f"{what} of a {shape_text(src.tile_shape)} tile of {src.buffer.name} into a "
+            f"{shape_text(dst.tile_shape)} tile of {dst.buffer.name}",
+            code="TL1503", loc=loc, hint="give both sides the same number of axes",
+        )  # fmt: skip

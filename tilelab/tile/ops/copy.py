@@ -14,9 +14,9 @@ from tilelab.logs import without_effect
 from tilelab.target import Feature
 from tilelab.thread.nodes import Ref
 from tilelab.tile.context import VECTOR_BYTES, LowerContext
-from tilelab.tile.elementwise import move, tile_extents
+from tilelab.tile.elementwise import is_static, move, move_each, tile_extents
 from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, writes
-from tilelab.tile.operands import check_same_tile, here, pair_regions
+from tilelab.tile.operands import check_same_rank, check_same_tile, here, pair_regions
 from tilelab.tile.ops.copy_async import async_width, cp_async_tile, tma_load_tile
 from tilelab.tile.ops.copy_staged import staged_plan, staged_store
 from tilelab.tile.ops.copy_wide import quad_store, quad_store_plan
@@ -30,7 +30,8 @@ def copy(
     """Copy a tile: `T.copy(A[by * 128, ko * 64], A_shared)`.
 
     `src`, `dst`: a buffer, a slice, or a base point (which takes the other side's shape, on the
-    last axes), of any two scopes and element types. Elements read outside a tensor are 0, writes
+    last axes), of any two scopes and element types. Where an extent is known only at run time, the
+    elements that both sides have are moved. Elements read outside a tensor are 0, writes
     outside are dropped. Inside T.Pipelined a copy from global to shared memory runs ahead
     (TMA or cp.async). `prefer_instruction` is the best that may do it: "tma" (the default),
     "cp_async" (as with `disable_tma`), or "sync", which waits for it where it stands.
@@ -83,7 +84,14 @@ class Copy(TileOp):
     barrier: Ref | None = None
 
     def check(self) -> None:
-        check_same_tile("copy", self.src, self.dst, self.loc)
+        if is_static(self.src, self.dst) or not self.in_memory():
+            check_same_tile("copy", self.src, self.dst, self.loc)
+        else:
+            check_same_rank("copy", self.src, self.dst, self.loc)
+
+    def in_memory(self) -> bool:
+        """Whether no side is a fragment, whose elements have their threads."""
+        return Scope.FRAGMENT not in (self.src.buffer.scope, self.dst.buffer.scope)
 
     def label(self) -> str:
         return f"{self.src.buffer.name} -> {self.dst.buffer.name}"
@@ -133,6 +141,14 @@ def spread_of(op: Copy, ctx: LowerContext) -> Fragment:
     )
     own = Scope.LOCAL in (op.src.buffer.scope, op.dst.buffer.scope)
     return Fragment.blocked(extents, 1 if own else ctx.num_threads, width)
+
+
+@lowering(Copy, when=lambda op, ctx: not is_static(op.src, op.dst))
+def _elements(op: Copy, ctx: LowerContext) -> Iterable[Stmt]:
+    """An extent known only at run time: threads move the elements that both sides have in turn."""
+    private = Scope.LOCAL in (op.src.buffer.scope, op.dst.buffer.scope)
+    mine = replace(ctx, tid=as_expr(0), num_threads=1) if private else ctx
+    return move_each(mine, op.src, op.dst, op.loc)
 
 
 @lowering(Copy, needs={Feature.TMA, Feature.MBARRIER}, when=lambda op, ctx: op.barrier is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from tilelab.ir import (
 from tilelab.ir.builder import current
 from tilelab.layout import Fragment
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import loop
+from tilelab.tile.elementwise import each_element, guarded, is_static, loop
 from tilelab.tile.held import Held, each_held
 from tilelab.tile.op import Env, TileOp, lowering, writes
 from tilelab.tile.operands import as_region, here, is_whole, settled
@@ -86,6 +86,21 @@ def _part_of_registers(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
         return Store(held.registers, (held.number,), op.value, loc=op.loc)
 
     return each_held(ctx, op.dst, put, op.loc)
+
+
+@lowering(Fill, when=lambda op, ctx: not is_static(op.dst))
+def _elements(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
+    """An extent known only at run time: threads take the elements in turn."""
+    place = ctx.placed(op.dst.buffer)
+    is_tensor = op.dst.buffer.scope is Scope.GLOBAL
+
+    def put(index: tuple[Expr, ...]) -> Stmt:
+        store = Store(place, op.dst.index(index), op.value, loc=op.loc)
+        return guarded(ctx.in_bounds(op.dst, index) if is_tensor else None, [store], op.loc)
+
+    own = op.dst.buffer.scope is Scope.LOCAL
+    mine = replace(ctx, tid=as_expr(0), num_threads=1) if own else ctx
+    return each_element(mine, [as_expr(e) for e in op.dst.tile_shape], put, op.loc)
 
 
 @lowering(Fill, when=lambda op, ctx: op.dst.buffer.scope is Scope.LOCAL)
