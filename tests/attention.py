@@ -64,6 +64,57 @@ def flash_attention(
     return attention
 
 
+def mask_first(shape: Shape, block_M: int, block_N: int, threads: int) -> Any:
+    """Causal attention written another way: scores start as the mask, the scale stands at each
+    use, and a row's sum has a tile of its own."""
+    (_, seq, heads, dim), scale = shape, shape[3] ** -0.5 * 1.44269504
+    tensor, low = T.Tensor(shape, "float16"), -T.infinity("float")
+
+    @T.prim_func
+    def attention(Q: tensor, K: tensor, V: tensor, Out: tensor):
+        with T.Kernel(T.ceildiv(seq, block_M), heads, shape[0], threads=threads) as (bx, by, bz):
+            Q_shared = T.alloc_shared((block_M, dim), "float16")
+            K_shared = T.alloc_shared((block_N, dim), "float16")
+            V_shared = T.alloc_shared((block_N, dim), "float16")
+            scores = T.alloc_fragment((block_M, block_N), "float")
+            probs = T.alloc_fragment((block_M, block_N), "float16")
+            acc = T.alloc_fragment((block_M, dim), "float")
+            per_row = [T.alloc_fragment((block_M,), "float") for _ in range(5)]
+            top, before, fade, part, total = per_row
+            T.copy(Q[bz, bx * block_M : (bx + 1) * block_M, by, :], Q_shared)
+            T.fill(acc, 0)
+            T.fill(total, 0)
+            T.fill(top, low)
+            for ko in T.Pipelined(T.ceildiv((bx + 1) * block_M, block_N), num_stages=2):
+                T.copy(K[bz, ko * block_N : (ko + 1) * block_N, by, :], K_shared)
+                for i, j in T.Parallel(block_M, block_N):
+                    seen = bx * block_M + i >= ko * block_N + j
+                    scores[i, j] = T.if_then_else(seen, 0, low)
+                T.gemm(Q_shared, K_shared, scores, transpose_B=True)
+                T.copy(top, before)
+                T.fill(top, low)
+                T.reduce_max(scores, top, dim=1, clear=False)
+                for i in T.Parallel(block_M):
+                    top[i] = T.max(top[i], before[i])
+                for i in T.Parallel(block_M):
+                    fade[i] = T.exp2(before[i] * scale - top[i] * scale)
+                for i, j in T.Parallel(block_M, block_N):
+                    scores[i, j] = T.exp2(scores[i, j] * scale - top[i] * scale)
+                T.reduce_sum(scores, part, dim=1)
+                for i in T.Parallel(block_M):
+                    total[i] = total[i] * fade[i] + part[i]
+                T.copy(scores, probs)
+                for i, j in T.Parallel(block_M, dim):
+                    acc[i, j] *= fade[i]
+                T.copy(V[bz, ko * block_N : (ko + 1) * block_N, by, :], V_shared)
+                T.gemm(probs, V_shared, acc)
+            for i, j in T.Parallel(block_M, dim):
+                acc[i, j] /= total[i]
+            T.copy(acc, Out[bz, bx * block_M : (bx + 1) * block_M, by, :])
+
+    return attention
+
+
 def compiled(shape: Shape, configs: dict[str, Any] | None = None, **how: Any) -> Any:
     """The program compiled for Hopper; calls return Out."""
     program = flash_attention(shape, **how)

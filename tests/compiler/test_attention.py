@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.attention import compiled, error, expected, operands
+import tilelab
+from tests.attention import compiled, error, expected, mask_first, operands
 from tilelab.passes.plan_pipeline import (
     PRODUCER_REGISTERS,
     consumer_registers,
@@ -95,6 +96,17 @@ def test_warpgroups_leave_out_what_the_mask_denies_to_their_rows() -> None:
     assert "ko_own" not in _text({"tl.own_trips": False}, **how)
     assert "ko_own" not in _text({"tl.precise_math": True}, **how)  # 0 * inf would be NaN
     assert "ko_own" not in _text(causal=False, **how)
+
+
+def test_another_way_to_write_it_gets_the_same_structure() -> None:
+    shape = (1, 400, 1, 64)
+    program = mask_first(shape, 192, 128, 384)
+    kernel = tilelab.compile(program, out_idx=[3], target="sm_90a")
+    notes = " ".join(n.text for _, n in kernel.trace.notes())
+    for sign in ("runs together with", "leaves the loop", "keeps its part", "masks only where"):
+        assert sign in notes
+    q, k, v = operands(shape)
+    assert error(kernel(q, k, v), expected(q, k, v)) < 1e-3
 
 
 @pytest.mark.parametrize("schedule, seed", [("random", 0), ("random", 1)])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,10 +46,11 @@ from tilelab.tile.ops.reduce import Reduce
 
 @dataclass(frozen=True)
 class Before:
-    """What element `at` of a tile held when the statements began."""
+    """What element `at` of a tile held when the statements began, times a factor."""
 
     tile: int
     at: tuple[Any, ...]
+    factor: float = 1.0
 
 
 Known = float | Before | None
@@ -78,7 +79,7 @@ class _Run:
     def kept(self, tile: int) -> bool:
         """Whether a tile holds what it held."""
         value = self.tiles[tile]
-        return isinstance(value, Before) and value.tile == tile
+        return isinstance(value, Before) and value.tile == tile and value.factor == 1.0
 
     def statement(self, stmt: Stmt) -> bool:
         """Run a statement; False where that is not understood."""
@@ -153,7 +154,7 @@ class _Run:
             self.needed.add(tile)
             return Before(tile, at)
         known = self.tiles[tile]
-        return Before(known.tile, at) if isinstance(known, Before) else known
+        return replace(known, at=at) if isinstance(known, Before) else known
 
     def _region(self, region: Region, value: Known) -> bool:
         if region.buffer.scope is not Scope.FRAGMENT:
@@ -168,7 +169,7 @@ class _Run:
                 self.needed.add(tile)
             value = None
         if isinstance(value, Before):
-            value = Before(value.tile, ()) if value.at == at else None
+            value = replace(value, at=()) if value.at == at else None
         self.tiles[tile] = value
 
     # ---- values ------------------------------------------------------------------------------
@@ -241,7 +242,10 @@ def _product(a: Known, b: Known) -> Known:
         return _number(a * b)
     if 0.0 in (a, b):
         return 0.0
-    return b if a == 1.0 else a if b == 1.0 else None
+    known, factor = (a, b) if isinstance(a, Before) else (b, a)
+    if not isinstance(known, Before) or not isinstance(factor, float) or math.isinf(factor):
+        return None
+    return replace(known, factor=known.factor * factor)
 
 
 def _quotient(a: Known, b: Known) -> Known:
