@@ -55,7 +55,8 @@ def _truncated(values: Array, word: np.dtype[Any]) -> Array:
     # The bounds as floats: the largest integer of 64 bits rounds up to a power of two.
     inside = (wide > float(low)) & (wide < float(high))
     whole = np.where(inside, wide, 0).astype(word)
-    out = np.where(inside, whole, np.where(wide > 0, high, low).astype(word))
+    ends = cast(Array, np.where(wide > 0, word.type(high), word.type(low)))
+    out = np.where(inside, whole, ends)
     return np.where(np.isnan(wide), nan if wide_bits else word.type(0), out)
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
-from tilelab.thread.intrinsics.helpers import INLINE
+from tilelab.thread.intrinsics.helpers import INLINE, SHUFFLED
 
 _WARP = 32
 _SHUFFLE, _VOTE = "PTX ISA, shfl.sync", "PTX ISA, vote.sync"
@@ -40,9 +40,13 @@ def shuffle(mode: str) -> Intrinsic:
         return _shuffled(m.full(value), m.full(choice), m.full(width), partner)
 
     operands = (_MASK, _VALUE, Param("choice", "value"), Param("width", "value"))
+    text = f"""
+template <typename T> {INLINE} T shfl_{mode}(unsigned mask, T value, int choice, int width) {{
+  return shuffled(value, [=](auto v) {{ return {function}(mask, v, choice, width); }});
+}}"""
     return Intrinsic(
-        f"shfl_{mode}", operands, f"{function}({{mask}}, {{value}}, {{choice}}, {{width}})", "",
-        meaning, group="warp", cost="shared", source=_SHUFFLE,
+        f"shfl_{mode}", operands, f"tl::shfl_{mode}({{mask}}, {{value}}, {{choice}}, {{width}})",
+        text, meaning, group="warp", cost="shared", source=_SHUFFLE, requires=(SHUFFLED,),
     )  # fmt: skip
 
 

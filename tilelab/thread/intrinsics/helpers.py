@@ -43,6 +43,23 @@ SMEM_ADDR = helper(
 {INLINE} u32 smem_addr(const void* p) {{ return (u32)__cvta_generic_to_shared(p); }}
 """,
 )
+SHUFFLED = helper(
+    "shuffled",
+    f"""
+// a value through a shuffle of words: 8-bit types have no shuffle of their own
+template <typename T, typename F> {INLINE} T shuffled(T value, F exchange) {{
+  if constexpr (sizeof(T) == 1) {{
+    unsigned char byte;
+    memcpy(&byte, &value, 1);
+    byte = (unsigned char)exchange((unsigned)byte);
+    memcpy(&value, &byte, 1);
+    return value;
+  }} else {{
+    return exchange(value);
+  }}
+}}
+""",
+)
 LANE_ID = helper(
     "lane_id",
     f"""

@@ -9,7 +9,7 @@ import numpy as np
 
 from tilelab.target import Feature
 from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
-from tilelab.thread.intrinsics.helpers import INLINE, LANE_ID
+from tilelab.thread.intrinsics.helpers import INLINE, LANE_ID, SHUFFLED
 
 _SHUFFLE = "PTX ISA, shfl.sync"
 
@@ -75,7 +75,7 @@ def _shuffle(mode: str, operand: str) -> Intrinsic:
     function, partner = _MODES[mode]
     text = f"""
 template <typename T> {INLINE} void shuffle_{mode}(T* dst, T value, int {operand}) {{
-  *dst = {function}(0xffffffffu, value, {operand});
+  *dst = shuffled(value, [=](auto v) {{ return {function}(0xffffffffu, v, {operand}); }});
 }}"""
 
     def meaning(m: Machine, dst: Any, value: Array, choice: Array) -> None:
@@ -86,7 +86,7 @@ template <typename T> {INLINE} void shuffle_{mode}(T* dst, T value, int {operand
         f"shuffle_{mode}",
         (Param("dst", "writes"), Param("value", "value"), Param(operand, "value")),
         f"tl::shuffle_{mode}({{dst}}, {{value}}, {{{operand}}})", text, meaning, group="warp",
-        cost="shared", source=_SHUFFLE,
+        cost="shared", source=_SHUFFLE, requires=(SHUFFLED,),
     )  # fmt: skip
 
 
