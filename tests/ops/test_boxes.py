@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
 import tilelab
 import tilelab.language as T
@@ -54,3 +55,59 @@ def test_part_of_a_tile_off_a_boundary() -> None:
 
     with pytest.raises(TileError, match="off a 128-byte boundary of tile"):
         tilelab.compile(main, target=HOPPER)
+
+
+@pytest.mark.parametrize("store", [False, True])
+def test_panels_of_a_tile_travel_alone(store: bool) -> None:
+    """Columns of a swizzled operand that are whole panels come, and go, one after the other."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 256), "float16"),
+        B: T.Tensor((256, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+        D: T.Tensor((64, 256), "float16"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64, 256), "float16")
+            b = T.alloc_shared((256, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            bars = T.alloc_barrier([1] * 4)
+            for j in T.unroll(4):
+                T.tma_copy(
+                    A[:, j * 64 : (j + 1) * 64], a[:, j * 64 : (j + 1) * 64], barrier=bars[j]
+                )
+                if T.get_thread_binding() == 0:
+                    T.barrier_arrive(bars[j])
+            T.copy(B, b)
+            for j in T.unroll(4):
+                T.barrier_wait(bars[j], 0)
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C)
+            if store:
+                for j in T.serial(4):
+                    T.tma_copy(a[:, j * 64 : (j + 1) * 64], D[:, j * 64 : (j + 1) * 64])
+                T.tma_store_wait(0)
+
+    a, b = torch.randn(64, 256).half(), torch.randn(256, 64).half()
+    c, d = torch.zeros(64, 64), torch.zeros(64, 256).half()
+    tilelab.compile(main, target=HOPPER)(a, b, c, d)
+    assert torch.allclose(c, a.float() @ b.float(), atol=0.05)
+    assert torch.equal(d, a if store else torch.zeros_like(a))
+
+
+def test_half_a_panel_does_not_travel_alone() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((64, 128), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64, 128), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            bar = T.alloc_barrier(1)
+            T.tma_copy(A[:, 0:32], a[:, 32:64], barrier=bar[0])
+            T.barrier_wait(bar[0], 0)
+            T.gemm(a, a, c, transpose_B=True, clear_accum=True)
+            T.copy(c, C)
+
+    with pytest.raises(TileError, match="a part of 64 columns that lie together in a") as caught:
+        tilelab.compile(main, target=HOPPER)
+    assert caught.value.code == "TL1760"

@@ -23,7 +23,6 @@ DEFAULT_THREADS = 128
 _MOST_THREADS = max(target.limits.threads_per_block for target in TARGETS.values())
 # CUDA C programming guide, compute capabilities: the same for every chip.
 _MOST_THREADS_Z = 64
-_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
 
 
 class KernelFrame:
@@ -142,14 +141,8 @@ def _thread_counts(threads: Any) -> tuple[int, ...]:
 
 
 def _check_grid(blocks: tuple[Expr | int, ...]) -> None:
-    for extent, most, axis in zip(blocks, _MOST_BLOCKS, "xyz", strict=False):
+    for extent in blocks:
         constant = const_int(extent)
-        if constant is not None and constant > most:
-            raise TileValueError(
-                f"the grid extent {constant} is too large: a grid has at most {most} blocks "
-                f"along {axis}",
-                code="TL1430", hint="put the longest extent first, or let a block do more tiles",
-            )  # fmt: skip
         if constant is not None and constant < 0:
             raise TileValueError(
                 f"the grid extent {constant} is negative", code="TL1430",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 
-from tilelab.errors import TileWarning
-from tilelab.ir import Function, ParallelFor, walk
+from tilelab.errors import TileValueError, TileWarning
+from tilelab.ir import Function, Kernel, ParallelFor, const_int, walk
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.check_loops import check_parallel
 from tilelab.tile.op import TileOp
@@ -17,10 +17,30 @@ def check_ops(function: Function, ctx: PassContext) -> Function:
     for node in walk(function):
         if isinstance(node, ParallelFor):
             check_parallel(node)
+        if isinstance(node, Kernel):
+            _check_grid(node)
         if isinstance(node, TileOp):
             node.check()
             _warn_of_readings(node, ctx)
     return function
+
+
+# CUDA C programming guide, compute capabilities: the same for every chip.
+_MOST_BLOCKS = (2**31 - 1, 65535, 65535)
+
+
+def _check_grid(kernel: Kernel) -> None:
+    """Whether a launch can have so many blocks; a program that is only looked at may ask for
+    more."""
+    for extent, most, axis in zip(kernel.grid, _MOST_BLOCKS, "xyz", strict=False):
+        constant = const_int(extent)
+        if constant is not None and constant > most:
+            raise TileValueError(
+                f"the grid extent {constant} is too large: a grid has at most {most} blocks "
+                f"along {axis}",
+                code="TL1430", loc=kernel.loc,
+                hint="put the longest extent first, or let a block do more tiles",
+            )  # fmt: skip
 
 
 def _warn_of_readings(op: TileOp, ctx: PassContext) -> None:

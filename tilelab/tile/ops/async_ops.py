@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tilelab.errors import TileNotSupported, TileTypeError
-from tilelab.ir import Load, Region, Scope, Seq, Stmt, as_expr, const_int
+from tilelab.ir import Load, Region, Scope, Seq, Stmt, as_expr
 from tilelab.ir.builder import current
 from tilelab.target import Feature
 from tilelab.thread.intrinsics.barrier import MBARRIER_ADD_EXPECTED, MBARRIER_EXPECT_TX
@@ -20,7 +20,9 @@ from tilelab.tile.op import TileOp, lowering, reads, writes
 from tilelab.tile.operands import check_same_tile, here, pair_regions
 from tilelab.tile.ops.copy_async import (
     async_width,
+    box_width,
     cp_async_tile,
+    part_of_panels,
     tensor_boxes,
     tma_load_tile,
     why_not_tma,
@@ -124,16 +126,11 @@ class AsyncCopy(Transfer):
     op_name: ClassVar[str] = "async_copy"
 
 
-def _full_rows(region: Region) -> bool:
-    """Whether a region takes whole rows of its buffer (boxes cover whole rows)."""
-    whole = const_int(region.extents[-1]) == int(region.buffer.static_shape[-1])
-    return whole and const_int(region.starts[-1]) == 0
-
-
 def _must_be_tma(op: Transfer, outer: Region, tile: Region, ctx: LowerContext) -> None:
     why = why_not_tma(outer, tile, ctx)
-    if not why and not _full_rows(tile):
-        why = f"it takes a part of the rows of {tile.buffer.name}"
+    if not why and part_of_panels(tile, ctx):
+        columns = box_width(tile)
+        why = f"it takes a part of {columns} columns that lie together in {tile.buffer.name}"
     if why:
         raise op.refuse(why)
 

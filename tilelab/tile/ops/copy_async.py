@@ -111,6 +111,18 @@ def box_width(dst: Region) -> int:
     return next((w for w in parts if panel % w == 0 and w * size % BOX_ALIGNMENT == 0), 0)
 
 
+def part_of_panels(inner: Region, ctx: LowerContext) -> bool:
+    """Whether a tile takes only a part of a panel of its buffer's rows, or may: boxes cover whole
+    panels."""
+    width = box_width(inner)
+    return not all(_multiple(v, width, ctx) for v in (inner.extents[-1], inner.starts[-1]))
+
+
+def _multiple(value: Expr | int, of: int, ctx: LowerContext) -> bool:
+    known = const_int(value)
+    return (ctx.divides(value) if known is None else known) % of == 0
+
+
 def tma_load_tile(
     ctx: LowerContext, src: Region, dst: Region, barrier: Ref, loc: Loc | None
 ) -> list[Stmt]:
@@ -125,8 +137,8 @@ def tma_load_tile(
 def tensor_boxes(
     ctx: LowerContext, outer: Region, inner: Region
 ) -> Iterator[tuple[TensorMap, Ref, tuple[Expr, ...]]]:
-    """The boxes between a region of a tensor and a shared tile, one for each panel of the tile, or
-    for each part of each row where a panel is wider than a box: descriptor, place in shared
+    """The boxes between a region of a tensor and a shared tile of whole panels, one for each panel,
+    or for each part of each row where a panel is wider than a box: descriptor, place in shared
     memory, coordinates (innermost axis first)."""
     tensor, width = outer.buffer, box_width(inner)
     layout: SharedLayout | None = inner.buffer.layout
@@ -141,7 +153,7 @@ def tensor_boxes(
     tile = ctx.placed(inner.buffer)
     for row in np.ndindex(*_rows(outer, box)):
         there, here = _shifted(outer, row), _shifted(inner, row)
-        for first in range(0, int(inner.buffer.static_shape[-1]), width):
+        for first in range(0, int(const_int(inner.extents[-1]) or 0), width):
             place = Ref(tile, (*here, inner.starts[-1] + first))
             yield descriptor, place, (outer.starts[-1] + first, *reversed(there))
 
