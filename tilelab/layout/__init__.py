@@ -13,7 +13,6 @@ from .shared import SharedLayout, best_swizzle, padded, row_major, swizzled
 from .swizzle import TMA_32B, TMA_64B, TMA_128B, TMA_SWIZZLES, Swizzle
 from .table import AnyFragment, TableFragment, equivalent, tables
 from .user import (
-    FragmentMap,
     Layout,
     MapLayout,
     make_full_bank_swizzled_layout,
@@ -26,6 +25,7 @@ from .user import (
     make_swizzled_layout,
     make_wgmma_swizzled_layout,
 )
+from .user_fragment import FragmentMap
 from .view import ViewLayout, reshaped
 
 blocked = Fragment.blocked

@@ -49,7 +49,7 @@ class Layout:
 
     def map_forward_index(self, indices: Sequence[Index]) -> list[Index]:
         """Where an element goes."""
-        return _as_list(self.forward_fn(*indices))
+        return as_list(self.forward_fn(*indices))
 
     def __call__(self, *indices: Index) -> list[Index]:
         return self.map_forward_index(indices)
@@ -66,14 +66,67 @@ class Layout:
         """Whether both maps put every element in the same place."""
         return self.shape == other.shape and np.array_equal(self.table, other.table)
 
+    def __repr__(self) -> str:
+        return f"Layout({self.shape} -> {tuple(self.get_output_shape())})"
+
+    def get_linearized_forward_index(self, indices: Sequence[Index]) -> Index:
+        """Where an element goes, as one number."""
+        return self.linear(indices)
+
+    def repeat(self, dim: int, factor: int) -> Layout:
+        """`factor` copies along an axis; the copy's number comes first in what the map gives.
+        TileValueError (TL1301) for another axis or factor."""
+        axis, shape = _axis(dim, self.shape), list(self.shape)
+        once = shape[axis]
+        shape[axis] *= positive(factor, "factor")
+
+        def forward(*indices: Any) -> list[Any]:
+            inner = [i % once if n == axis else i for n, i in enumerate(indices)]
+            return [indices[axis] // once, *self.map_forward_index(inner)]
+
+        return Layout(shape, forward)
+
+    def expand(self, leading_shape: Sequence[int]) -> Layout:
+        """New axes before the others, whose indices come first in what the map gives."""
+        count = len(leading_shape)
+
+        def forward(*indices: Any) -> list[Any]:
+            return [*indices[:count], *self.map_forward_index(indices[count:])]
+
+        return Layout([*leading_shape, *self.shape], forward)
+
+    def reshape(self, shape: Sequence[int], rescale_num: int = 1, rescale_den: int = 1) -> Layout:
+        """The same places under another shape, row-major. TileValueError (TL1301) for another
+        number of elements, or other elements (`rescale_num` / `rescale_den` other than 1)."""
+        if prod(shape) != prod(self.shape) or rescale_num != rescale_den:
+            raise malformed(f"a layout of {self.shape} is no layout of {tuple(shape)}")
+
+        def forward(*indices: Any) -> list[Any]:
+            flat: Any = 0
+            for index, extent in zip(indices, shape, strict=True):
+                flat = flat * extent + index
+            return self.map_forward_index(unravel(flat, self.shape))
+
+        return Layout(shape, forward)
+
+    def inverse(self) -> Layout:
+        """From places to indices. TileValueError (TL1301) where places are left out."""
+        places = np.full(prod(self.get_output_shape()), -1, np.int64)
+        if self.table.max() + 1 != self.table.size or places.size != self.table.size:
+            raise malformed(f"a layout of {self.shape} leaves out places, so it has no inverse")
+        places[self.table.ravel()] = np.arange(self.table.size)
+        back = [np.reshape(part, self.get_output_shape())
+                for part in np.unravel_index(places, self.shape)]  # fmt: skip
+        return Layout(self.get_output_shape(), lambda *at: [part[at] for part in back])
+
     @cached_property
     def _outputs(self) -> list[NDArray[np.int64]]:
         grid = np.indices(self.shape)
         try:
-            parts = _as_list(self.forward_fn(*grid))
+            parts = as_list(self.forward_fn(*grid))
         except (TypeError, ValueError):  # written for single numbers
             points = (unravel(n, self.shape) for n in range(prod(self.shape)))
-            columns = zip(*(_as_list(self.forward_fn(*p)) for p in points), strict=True)
+            columns = zip(*(as_list(self.forward_fn(*p)) for p in points), strict=True)
             parts = [np.reshape(column, self.shape) for column in columns]
         return [np.array(np.broadcast_to(p, self.shape), np.int64) for p in parts]
 
@@ -95,7 +148,7 @@ class Layout:
         numbers = np.arange(size) if size <= most else np.unique(
             np.random.default_rng(0).integers(size, size=most)
         )  # fmt: skip
-        parts = _as_list(self.forward_fn(*np.unravel_index(numbers, self.shape)))
+        parts = as_list(self.forward_fn(*np.unravel_index(numbers, self.shape)))
         places = np.stack([np.broadcast_to(p, numbers.shape) for p in parts], axis=1)
         if len(np.unique(places, axis=0)) != len(numbers):
             raise malformed(f"a layout of {self.shape} gives two elements one place")
@@ -109,8 +162,21 @@ class Layout:
         return MapLayout(self, bits)
 
 
-def _as_list(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple | list) else [value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _axis(dim: int, shape: Sequence[int]) -> int:
+    if not -len(shape) <= dim < len(shape):
+        raise malformed(f"dim = {dim}, and the layout has {len(shape)} axes")
+    return dim % len(shape)
+
+
+def positive(value: int, what: str) -> int:
+    """`value`, or TileValueError (TL1301) when it is no positive int."""
+    if not isinstance(value, int) or value < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise malformed(f"{what} = {value!r} is no positive int")
+    return value
 
 
 def _candidates(shape: tuple[int, ...], bits: int, table: NDArray[np.int64]) -> list[SharedLayout]:
@@ -208,48 +274,6 @@ def aligned_run(offsets: NDArray[np.int64]) -> int:
             break
         width *= 2
     return width
-
-
-class FragmentMap:
-    """A fragment by functions: `FragmentMap((16, 8), lambda i, j: (i * 2 + j // 4, j % 4))`.
-
-    forward_fn: (i, j, ...) -> (thread, register), with the copy's number as one more argument
-    when `replicate` > 1; or forward_thread_fn and forward_index_fn, each giving one of them.
-    """
-
-    def __init__(
-        self, shape: Sequence[int], forward_fn: IndexMap | None = None,
-        forward_thread_fn: IndexMap | None = None, replicate: int = 1,
-        forward_index_fn: IndexMap | None = None,
-    ) -> None:  # fmt: skip
-        self.shape, self.copies = tuple(int(extent) for extent in shape), replicate
-        if (forward_fn is None) == (forward_thread_fn is None):
-            raise malformed("a fragment needs forward_fn, or forward_thread_fn with an index")
-        self.forward_fn, self.thread_fn, self.index_fn = (
-            forward_fn, forward_thread_fn, forward_index_fn,
-        )  # fmt: skip
-
-    def _slot(self, *indices: Any) -> tuple[Any, Any]:
-        if self.forward_fn is not None:
-            thread, register = self.forward_fn(*indices)
-        else:
-            assert self.thread_fn is not None
-            plain = indices[: len(self.shape)]
-            thread = self.thread_fn(*indices)
-            register = self.index_fn(*plain) if self.index_fn is not None else 0
-        parts = _as_list(register)
-        if len(parts) != 1:
-            raise malformed("a fragment's map must give one register number")
-        return thread, parts[0]
-
-    def fragment(self, num_threads: int) -> AnyFragment:
-        """The layout over a block of `num_threads`: threads that the map leaves out hold copies."""
-        found = from_function(self.shape, self._slot, None, self.copies)
-        if found.num_threads > num_threads:
-            raise malformed(f"the map uses {found.num_threads} threads of {num_threads}")
-        if isinstance(found, Fragment) and num_threads % found.num_threads == 0:
-            return found.replicate(num_threads // found.num_threads)
-        return from_function(self.shape, self._slot, num_threads, self.copies)
 
 
 def _tile(buffer: Any, *rest: int) -> tuple[tuple[int, ...], int]:
