@@ -80,6 +80,7 @@ from tilelab.language.queries import NAMES as _QUERIES
 from tilelab.language.reducers import NAMES as _REDUCERS
 from tilelab.language.rng import NAMES as _RNG
 from tilelab.language.roles import NAMES as _ROLES
+from tilelab.language.schedulers import NAMES as _SCHEDULERS
 from tilelab.language.sync import NAMES as _SYNC
 from tilelab.language.tensor import (
     FragmentBuffer,
@@ -119,7 +120,7 @@ __all__ = [
 # exp, max, float16, copy, ...: names that a table defines.
 _TABLES = (
     _FUNCTIONS, _DEBUG, _DTYPES, _OPS, _POINTERS, _ROLES, _SYNC, _THREADS, _WARP,
-    _QUERIES, _LAYOUTS, _REDUCERS, _CLUSTER, _EXACT, _PROMISES, _RNG, _WORDS,
+    _QUERIES, _LAYOUTS, _REDUCERS, _CLUSTER, _EXACT, _PROMISES, _RNG, _SCHEDULERS, _WORDS,
 )  # fmt: skip
 for _table in _TABLES:
     globals().update(_table)

@@ -11,7 +11,7 @@ from typing import Any
 from tilelab.errors import TileNotSupported
 from tilelab.frontend import KernelFrame, open_kernel, session
 from tilelab.ir import Expr, Stmt, as_expr, const_int
-from tilelab.language.launch import Kernel
+from tilelab.language.launch import Kernel, get_block_binding
 from tilelab.language.sync import alloc_barrier, mbarrier_arrive, sync_threads
 
 
@@ -83,11 +83,22 @@ def get_cluster_extent(dim: int = 0) -> int:
     return get_cluster_dims()[dim]
 
 
+def get_cluster_id(dim: int = 0) -> Expr:
+    """The cluster's number along an axis: the block's."""
+    return get_block_binding(dim)
+
+
+def get_cluster_ids() -> list[Expr]:
+    """The cluster's numbers along the axes of the grid: the block's."""
+    return list(open_kernel("T.get_cluster_ids").block_vars)
+
+
 NAMES: dict[str, Any] = {
     f.__name__: f
     for f in (
         ClusterKernel, alloc_cluster_barrier, block_rank_in_cluster, cluster_arrive, cluster_sync,
-        cluster_wait, get_cluster_dims, get_cluster_extent, get_cluster_size,
+        cluster_wait, get_cluster_dims, get_cluster_extent, get_cluster_id, get_cluster_ids,
+        get_cluster_size,
         ptx_arrive_cluster_barrier,
     )
 }  # fmt: skip

@@ -56,6 +56,16 @@ def ieee_fmaf(x: Any, y: Any, z: Any, rounding_mode: str = "rn") -> Expr:
     return _ieee("ieee_fmaf", "the fused product", x, y, z, mode=rounding_mode)
 
 
+def fma(x: Any, y: Any, z: Any) -> Expr:
+    """x * y + z, rounded once to nearest: T.ieee_fmaf."""
+    return ieee_fmaf(x, y, z)
+
+
+def fmul(x: Any, y: Any) -> Expr:
+    """x * y rounded to nearest, never joined with a sum: T.ieee_mul."""
+    return ieee_mul(x, y)
+
+
 def ieee_frcp(x: Any, rounding_mode: str = "rn") -> Expr:
     """1 / x with a rounding."""
     return _ieee("ieee_frcp", "the inverse", x, mode=rounding_mode)
@@ -108,8 +118,8 @@ def fns(mask: Any, base: Any, offset: Any) -> Expr:
 NAMES: dict[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        fast_rcp, ieee_add, ieee_fdiv, ieee_fmaf, ieee_frcp, ieee_frsqrt, ieee_fsqrt, ieee_mul,
-        ieee_sub, ldexp,
+        fast_rcp, fma, fmul, ieee_add, ieee_fdiv, ieee_fmaf, ieee_frcp, ieee_frsqrt, ieee_fsqrt,
+        ieee_mul, ieee_sub, ldexp,
     )
 }  # fmt: skip
 NAMES.update({"__ffs": ffs, "__fns": fns})

@@ -144,6 +144,28 @@ GROUP_OF: dict[str, str] = {name: group for group, text in _TEXT.items() for nam
 _VECTOR = re.compile(r"(b?float|int|uint|tfloat)\d+[a-z0-9_]*x\d+")
 
 
+_INSTEAD = {
+    "launching and clusters": "a kernel is `with T.Kernel(...)`, its indices T.get_thread_binding",
+    "memory and tensor types": "parameters are T.Tensor, T.StridedTensor and T.ptr; memory on the "
+    "chip is T.alloc_shared, alloc_fragment, alloc_local and alloc_var",
+    "data movement": "T.copy moves tiles between any two memories; T.tma_copy and T.async_copy go "
+    "on at once",
+    "matrix products": "T.gemm takes the chip's matrix instruction; T.wgmma_gemm goes on at once",
+    "scalar functions": "operators and functions work on single elements, in T.Parallel loops; the "
+    "compiler pairs them",
+    "layouts and annotations": "roles are written with T.ws and barriers, or found by the compiler "
+    "in T.Pipelined loops",
+    "control and debugging": "write the Python statement: if, while, for, assert",
+    "functions": "write a function under @T.prim_func, @T.macro or @tilelang.jit",
+    "element types": "cast to a type that dir(T) lists, or keep the bits as T.uint8 and decode",
+    "vector types": "use a slice A[i:i + n], or a T.vectorized loop over elements",
+    "tcgen05 (Blackwell)": "these chips have no tensor memory; use T.gemm",
+    "the peer's low-level IR": "write the Python expression or statement",
+    "instruction emitters": "T.gemm takes the chip's matrix instruction",
+}
+"""What does the work of a group's missing names."""
+
+
 def name_error(name: str, existing: Iterable[str]) -> TileNameError:
     """The error for `T.name`: known and unsupported (TL1005), or unknown with the near names."""
     group = GROUP_OF.get(name) or ("vector types" if _VECTOR.fullmatch(name) else None)
@@ -151,7 +173,7 @@ def name_error(name: str, existing: Iterable[str]) -> TileNameError:
         return TileNameError(
             f"T.{name} is part of the language ({group}) and not supported by tilelab yet",
             code="TL1005",
-            hint="docs/differences.md lists what is supported",
+            hint=_INSTEAD.get(group, "docs/differences.md lists what is supported"),
         )
     near = difflib.get_close_matches(name, {*existing, *GROUP_OF}, n=3, cutoff=0.6)
     hint = "did you mean " + " or ".join(f"T.{n}" for n in near) + "?" if near else ""

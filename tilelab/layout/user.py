@@ -163,6 +163,7 @@ class Layout:
 
 
 def as_list(value: Any) -> list[Any]:
+    """The parts that a map gave: one index stands for itself."""
     return list(value) if isinstance(value, tuple | list) else [value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
