@@ -14,11 +14,11 @@ from tilelab.tile.op import TileOp
 @tile_pass("check-ops", makes=("checked",))
 def check_ops(function: Function, ctx: PassContext) -> Function:
     """Check operand shapes, scopes and element types of every tile op."""
+    for kernel in function.kernels:
+        _check_grid(kernel)
     for node in walk(function):
         if isinstance(node, ParallelFor):
             check_parallel(node)
-        if isinstance(node, Kernel):
-            _check_grid(node)
         if isinstance(node, TileOp):
             node.check()
             _warn_of_readings(node, ctx)
