@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from tilelab.carver.arch import driver
 from tilelab.errors import TileValueError
 from tilelab.frontend import Macro, session
-from tilelab.ir import ScalarBuffer, const_int
+from tilelab.ir import const_int
 from tilelab.language.math import FUNCTIONS as _MATH
 from tilelab.language.math import ceildiv
 from tilelab.language.memory import alloc_var
@@ -106,7 +106,7 @@ class BaseTileScheduler:
         self.update_current_idx(self._linear_idx[0])
 
 
-def _variable(name: str) -> ScalarBuffer:
+def _variable(name: str) -> Any:
     trace = session()
     hint, trace.hint = trace.hint, name
     try:
