@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from tilelab.jit import JITImpl, compile, jit, par_compile
     from tilelab.kernel import JITKernel
     from tilelab.language.dtypes import dtype as DataType  # TileLang's name
+    from tilelab.layout import FragmentMap as Fragment  # as T.Fragment
+    from tilelab.layout import Layout
     from tilelab.logs import set_log_level
     from tilelab.math import cdiv, next_power_of_2
     from tilelab.pass_config import PassConfigKey
@@ -54,7 +56,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "DataType", "JITImpl", "JITKernel", "PassConfigKey", "Profiler", "Target", "TensorSupplyType",
+    "DataType", "Fragment", "JITImpl", "JITKernel", "Layout", "PassConfigKey", "Profiler", "Target",
+    "TensorSupplyType",
     "TileError", "artifact", "autotune", "autotuner", "carver", "cdiv", "compile", "contrib",
     "disable_cache", "enable_cache", "engine", "env", "errors", "is_cache_enabled", "jit",
     "language", "layout", "load_ipython_extension", "lower", "math", "next_power_of_2",
@@ -74,6 +77,7 @@ _HOMES = {
     "register_extern": "thread.intrinsics.extern",
     "TileError": "errors", "disable_cache": "runtime.cache", "enable_cache": "runtime.cache",
     "is_cache_enabled": "runtime.cache", "autotune": "autotuner", "lower": "engine.lower",
+    "Layout": "layout", "Fragment": "layout:FragmentMap",
     "register_cuda_postproc": "engine", "set_log_level": "logs", "Profiler": "profiler",
     "TensorSupplyType": "profiler", "DataType": "language.dtypes:dtype",
     "suggest_config": "suggest", "cdiv": "math", "next_power_of_2": "math",

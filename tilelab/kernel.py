@@ -163,9 +163,12 @@ class JITKernel(Inspection):
     show_ptx = absent("kernel.show_ptx", "only cubins are made", "use kernel.show_sass()")
     export_ptx = absent("kernel.export_ptx", "only cubins are made", "use kernel.export_sass(path)")
 
-    def print_source_code(self, which: str = "kernel") -> None:
-        """`show_source` by its old name."""
-        self.show_source(which)
+    def print_source_code(self, which: str = "kernel", file: str | None = None) -> None:
+        """`show_source` by its old name, or `export_sources` where a file is named."""
+        if file is None:
+            self.show_source(which)
+        else:
+            self.export_sources(file)
 
     def run_once(self, func: Any = None) -> Any:
         """The result of one run (of `func`, by default the kernel) on made-up inputs."""

@@ -6,6 +6,7 @@ Rank 0. The only module in which architecture numbers stand; passes and ops ask 
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -139,10 +140,10 @@ def open_targets_mean(target: Target | None) -> Generator[None]:
 
 def parse_target(value: Any) -> Target | None:
     """The target that `value` spells: a Target, "sm_90a", {"kind": "cuda", "arch": "sm_90a"},
-    "cuda -arch=sm_80"; None for "auto", "cuda" and None (the device decides, or
-    `open_targets_mean`)."""
+    "cuda -arch=sm_80"; for "auto", "cuda" and None what `open_targets_mean` said, or the variable
+    TILELANG_DEFAULT_TARGET, else None (the device decides)."""
     if value is None or isinstance(value, Target):
-        return value or _chosen
+        return value or _open()
     text: Any = value
     if isinstance(value, Mapping):
         spelled: Mapping[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
@@ -156,10 +157,18 @@ def parse_target(value: Any) -> Target | None:
         text = text.split("-arch=", 1)[1].split()[0]
     text = _SPELLINGS.get(text, text)
     if text == "":
-        return _chosen
+        return _open()
     if text not in TARGETS:
         raise _no_such_target(value)
     return TARGETS[text]
+
+
+def _open() -> Target | None:
+    """What a target left open means."""
+    wish = os.environ.get("TILELANG_DEFAULT_TARGET", "").strip()
+    if _chosen is not None or _SPELLINGS.get(wish, wish) == "":
+        return _chosen
+    return parse_target(wish)
 
 
 def _no_such_target(value: Any) -> TileValueError:

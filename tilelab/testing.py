@@ -86,6 +86,9 @@ def requires_cuda(test: Any = None) -> Any:
     return decorate if test is None else decorate(test)
 
 
+requires_cuda_or_cdna = requires_cuda
+
+
 _MODES: dict[str, Callable[[Any, Any], bool]] = {
     "ge": operator.ge, "gt": operator.gt, "eq": operator.eq, "le": operator.le, "lt": operator.lt,
 }  # fmt: skip

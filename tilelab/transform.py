@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
-from tilelab.absent import absent
+from tilelab.absent import absent, missing_name
 from tilelab.pass_config import PassConfigKey
 
 __all__ = ["PassConfigKey", "PassContext", "simplify_prim_func"]
@@ -13,6 +13,10 @@ __all__ = ["PassConfigKey", "PassContext", "simplify_prim_func"]
 def simplify_prim_func(func: Any) -> Any:
     """The function itself: programs are simplified while they are traced."""
     return func
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise missing_name("tilelang.transform", name, globals(), "there are no TVM passes")
 
 
 PassContext = absent(

@@ -206,6 +206,27 @@ def test_env_reads_when_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert code_of(lambda: tilelab.env.TILELANG_NO_SUCH) == "TL1654"
 
 
+def test_the_default_target_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILELANG_DEFAULT_TARGET", "sm_80")
+    assert tilelab.compile(scale_factory(), out_idx=[-1]).target.name == "sm_80"
+    assert tilelab.compile(scale_factory(), out_idx=[-1], target="sm_90a").target.name == "sm_90a"
+    monkeypatch.setenv("TILELANG_DEFAULT_TARGET", "auto")
+    assert tilelab.parse_target("cuda") is None
+    monkeypatch.setenv("TILELANG_DEFAULT_TARGET", "sm_11")
+    assert code_of(lambda: tilelab.parse_target(None)) == "TL1201"
+
+
+def test_layouts_at_the_top_level() -> None:
+    assert tilelab.Layout is T.Layout and tilelab.Fragment is T.Fragment
+
+
+def test_sources_go_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = tilelab.compile(scale_factory(), out_idx=[-1])
+    kernel.print_source_code(file=str(tmp_path / "kernel.cu"))
+    assert (tmp_path / "kernel.cu").read_text() == kernel.get_kernel_source()
+    assert capsys.readouterr().out == ""
+
+
 def test_nvcc_answers_for_the_target() -> None:
     assert nvcc.parse_compute_version(nvcc.get_target_compute_version("sm_80")) == (8, 0)
     assert nvcc.get_target_arch("9.0") == "90"
@@ -221,6 +242,7 @@ def test_tvm_names() -> None:
     assert code_of(lambda: tvm.te) == "TL1654"
     assert tilelab.transform.simplify_prim_func(len) is len
     assert code_of(lambda: tilelab.transform.PassContext()) == "TL1654"
+    assert code_of(lambda: tilelab.transform.LayoutInference) == "TL1654"
 
 
 def test_tirx_expressions_compute() -> None:
