@@ -26,8 +26,22 @@ if settings is not None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`pytest --accept` rewrites the golden texts that differ."""
+    """`pytest --accept` rewrites the golden texts that differ; `--checked-everything` is told of
+    in tests/checked.py."""
     parser.addoption("--accept", action="store_true", help="accept new golden texts")
+    parser.addoption(
+        "--checked-everything", action="store_true",
+        help="simulate every run of the suite under all checks, samples under 20 schedules",
+    )  # fmt: skip
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Markers, and the plugin that `--checked-everything` asks for."""
+    config.addinivalue_line("markers", "expects_findings: simulates a program that is wrong")
+    if config.getoption("--checked-everything"):
+        from tests.checked import Checked  # needs the simulator, which tests/gpu does not
+
+        config.pluginmanager.register(Checked(), "checked-everything")
 
 
 @pytest.fixture

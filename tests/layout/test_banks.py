@@ -55,6 +55,10 @@ def test_random_accesses(seed: int) -> None:
     assert conflict_degree(addresses, width, active).tolist() == [max(e) for e in expected]
     groups = lane_groups(addresses[0], width, active[0])
     assert len(groups) == sum(expected[0])
+    pairs = [addresses[0][lane & ~1] for lane in range(lanes)]  # neighbours agree: a load's merge
+    for load in (False, True):
+        drawn = lane_groups(pairs, width, active[0], load=load)
+        assert len(drawn) == wavefronts(pairs, width, active[0], load=load)
     served = sorted(lane for group in groups for lane in group)
     assert served == [lane for lane in range(lanes) if active[0][lane]]
     for group in groups:

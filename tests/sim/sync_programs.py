@@ -196,6 +196,73 @@ def by_hand() -> Any:
     return main
 
 
+def dequantised(stages: int) -> Any:
+    """A product whose right operand is unpacked from 4-bit codes, with a scale per column."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 256), "float16"), B: T.Tensor((64, 128), "uint8"),
+        S: T.Tensor((64,), "float16"), C: T.Tensor((64, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((64, 64), "float16")
+            packed = T.alloc_shared((64, 32), "uint8")
+            b = T.alloc_shared((64, 64), "float16")
+            scale = T.alloc_shared((64,), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(S, scale)
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=stages):
+                T.copy(A[0, k * 64], a)
+                T.copy(B[0, k * 32], packed)
+                for i, j in T.Parallel(64, 64):
+                    code = (packed[i, j // 2] >> T.cast(j % 2 * 4, "uint8")) & T.uint8(15)
+                    b[i, j] = T.cast(code, "float16") * scale[i]
+                T.gemm(a, b, c, transpose_B=True)
+            T.copy(c, C)
+
+    return main
+
+
+def decode() -> Any:
+    """Attention of one query over keys in two parts, whose results a second kernel joins."""
+    parts, length, dim = 2, 64, 64
+
+    @T.prim_func
+    def main(
+        Q: T.Tensor((16, dim), "float16"), K: T.Tensor((parts * length, dim), "float16"),
+        V: T.Tensor((parts * length, dim), "float16"), Out: T.Tensor((16, dim), "float32"),
+    ):  # fmt: skip
+        some = T.alloc_global((parts, 16, dim), "float32")
+        sums = T.alloc_global((parts, 16), "float32")
+        with T.Kernel(parts, threads=128) as part:
+            q = T.alloc_shared((16, dim), "float16")
+            k = T.alloc_shared((length, dim), "float16")
+            v = T.alloc_shared((length, dim), "float16")
+            p = T.alloc_shared((16, length), "float16")
+            s = T.alloc_fragment((16, length), "float32")
+            o = T.alloc_fragment((16, dim), "float32")
+            total = T.alloc_fragment((16,), "float32")
+            T.copy(Q, q)
+            T.copy(K[part * length, 0], k)
+            T.copy(V[part * length, 0], v)
+            T.clear(s)
+            T.gemm(q, k, s, transpose_B=True, policy=T.GemmWarpPolicy.FullCol)
+            for i, j in T.Parallel(16, length):
+                s[i, j] = T.exp(s[i, j] * 1e-5)
+            T.reduce_sum(s, total, dim=1)
+            T.copy(s, p)
+            T.clear(o)
+            T.gemm(p, v, o, policy=T.GemmWarpPolicy.FullCol)
+            T.copy(o, some[part, 0, 0])
+            T.copy(total, sums[part, 0])
+        with T.Kernel(1, threads=128):
+            for i, j in T.Parallel(16, dim):
+                Out[i, j] = (some[0, i, j] + some[1, i, j]) / (sums[0, i] + sums[1, i])
+
+    return main
+
+
 def _gemm(stages: int) -> Callable[[], Any]:
     return lambda: gemm(128, 64, 192, bm=64, bn=64, bk=32, stages=stages, relu=True)
 
@@ -206,11 +273,16 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     **{f"nested-{n}": (lambda n=n: nested_pipeline(n)) for n in (1, 2)},
     "reductions": reductions, "scans": scans, "histogram": histogram,
     "transpose": transposed_through_shared, "tma-store": stored_by_tma, "by-hand": by_hand,
+    "dequant-0": lambda: dequantised(0), "dequant-2": lambda: dequantised(2), "decode": decode,
+    "persistent": lambda: gemm(256, 128, 128, bm=64, bn=64, bk=64, stages=2, relu=True),
 }  # fmt: skip
+CONFIGS: dict[str, dict[str, Any]] = {"persistent": {"tl.persistent": True}}
+OPTIONS: dict[str, dict[str, Any]] = {"persistent": {"resident_blocks": 3}}
+"""How some are compiled, and simulated."""
 
 
 def compiled(name: str, target: str) -> Any:
-    return tilelab.compile(PROGRAMS[name](), target=target)
+    return tilelab.compile(PROGRAMS[name](), target=target, pass_configs=CONFIGS.get(name))
 
 
 def arrays(kernel: Any) -> dict[str, np.ndarray[Any, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.sim.sync_programs import PROGRAMS, TARGETS, arrays, compiled
+from tests.sim.sync_programs import OPTIONS, PROGRAMS, TARGETS, arrays, compiled
 from tilelab.ir import walk
 from tilelab.ir.rewrite import rewrite
 from tilelab.sim import simulate
@@ -92,14 +92,14 @@ def _without(kernel: Any, victim: Invoke) -> Any:
 
 @pytest.mark.parametrize(("name", "target"), CASES)
 def test_each_synchronisation_is_needed(name: str, target: str) -> None:
-    kernel = compiled(name, target)
-    assert simulate(kernel.program, arrays(kernel)).ok
+    kernel, options = compiled(name, target), OPTIONS.get(name, {})
+    assert simulate(kernel.program, arrays(kernel), **options).ok
     nodes = [n for n in walk(kernel.program) if isinstance(n, Invoke)]
     orders = [n for n in nodes if n.intrinsic.name.startswith(ORDERS)]
     assert orders
     unseen: list[str] = []
     for victim in orders:
-        if simulate(_without(kernel, victim), arrays(kernel)).ok:
+        if simulate(_without(kernel, victim), arrays(kernel), **options).ok:
             known = (
                 n == name and t == target and i == victim.intrinsic.name
                 and victim.reason.startswith(why)
@@ -114,5 +114,6 @@ def test_each_synchronisation_is_needed(name: str, target: str) -> None:
 def test_no_schedule_gives_a_finding(name: str, target: str) -> None:
     kernel = compiled(name, target)
     for seed in range(5):
-        report = simulate(kernel.program, arrays(kernel), schedule="random", seed=seed)
+        options = {**OPTIONS.get(name, {}), "schedule": "random", "seed": seed}
+        report = simulate(kernel.program, arrays(kernel), **options)
         assert report.ok, f"seed {seed}: {report}"

@@ -89,14 +89,14 @@ def test_uninitialised_register_and_shared_read():
         b.store(s, b.tx, 1.0),
         b.store(out, b.tx, load(v, 0) + load(s, b.tx)),
         b.store(out, b.tx, load(v, 2), loc=at(50)),
-        b.store(out, b.tx, load(s, b.tx + 16), loc=at(51)),
+        b.store(out, b.tx, load(s, b.tx + 32), loc=at(51)),
     )
     report = run(b, out=np.zeros(32, np.float32))
     assert [(x.code, x.loc.line, x.buffer) for x in report.findings] == [
         (f.UNINITIALISED, 50, "v"), (f.UNINITIALISED, 51, "S"),
     ]  # fmt: skip
     assert report.findings[0].index == (2,)
-    assert report.findings[1].index == (32,) and report.findings[1].lane == 16
+    assert report.findings[1].index == (32,) and report.findings[1].lane == 0
 
 
 # ---- races -------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 from tilelab.commands.arguments import Parser, usage_error
 from tilelab.runtime.reports import Timed
 from tilelab.runtime.simulated import Policy
-from tilelab.sim import ALL_CHECKS, Finding, SimReport
+from tilelab.sim import ALL_CHECKS, OPTIONAL_CHECKS, Finding, SimReport
 from tilelab.sim.trace import chrome_trace
 
 SCHEMA = "tilelab.simulate/1"
@@ -29,7 +29,8 @@ def add_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--schedules", type=_count, metavar="N", help="run each call under N "
                       "schedules (default: 1)")  # fmt: skip
     made.add_argument("--checks", type=_checks, metavar="NAMES", help="all, none, or some of "
-                      + ",".join(sorted(ALL_CHECKS)) + " (default: all)")  # fmt: skip
+                      + ",".join(sorted(ALL_CHECKS)) + " (default: all); "
+                      + ",".join(OPTIONAL_CHECKS) + " only when named: default,nan")  # fmt: skip
 
 
 def _count(text: str) -> int:
@@ -42,9 +43,9 @@ def _checks(text: str) -> bool | tuple[str, ...]:
     if text in ("all", "none"):
         return text == "all"
     names = tuple(name for name in text.split(",") if name)
-    unknown = [name for name in names if name not in ALL_CHECKS]
-    if unknown or not names:
-        known = ", ".join(sorted(ALL_CHECKS))
+    every = ALL_CHECKS | OPTIONAL_CHECKS | {"default"}
+    if not names or not every.issuperset(names):
+        known = ", ".join(sorted(every))
         raise argparse.ArgumentTypeError(f"no check {text!r}: use all, none, or some of {known}")
     return names
 

@@ -53,12 +53,17 @@ def phase_degrees(
     degrees = np.stack([_degrees(rows, alive, g, width_bytes) for g in groups], axis=-1)
     together = _rides_together(rows, alive) if load and width_bytes > BANK_BYTES else None
     if together is not None and together.any():
-        for first, second in zip(groups[::2], groups[1::2], strict=False):
-            both = range(first.start, second.stop)
+        for at, both in enumerate(_joined(groups)):
             merged = _degrees(rows[together], alive[together], both, width_bytes)
-            at = groups.index(first)
-            degrees[together, at], degrees[together, at + 1] = merged, 0
+            degrees[together, 2 * at : 2 * at + 2] = 0
+            degrees[together, 2 * at] = merged
     return degrees.reshape(*addresses.shape[:-1], len(groups))
+
+
+def _joined(groups: list[range]) -> list[range]:
+    """Phases where two at a time ride together."""
+    pairs = [groups[at : at + 2] for at in range(0, len(groups), 2)]
+    return [range(pair[0].start, pair[-1].stop) for pair in pairs]
 
 
 def _degrees(
@@ -118,16 +123,22 @@ def conflict_degree(
     return _scalar(phase_degrees(byte_addresses, width_bytes, active, load=load).max(axis=-1))
 
 
-def lane_groups(byte_addresses: Any, width_bytes: int, active: Any = None) -> list[tuple[int, ...]]:
+def lane_groups(
+    byte_addresses: Any, width_bytes: int, active: Any = None, *, load: bool = False
+) -> list[tuple[int, ...]]:
     """The lanes that each wavefront of one access serves, for drawing; addresses: (lanes,).
 
     There are ``wavefronts(...)`` groups; lanes that read the same word share one.
     """
-    addresses = [int(a) for a in np.asarray(byte_addresses)]
-    alive = [True] * len(addresses) if active is None else [bool(a) for a in np.asarray(active)]
+    row = np.asarray(byte_addresses, dtype=np.int64)
+    on = np.broadcast_to(True if active is None else np.asarray(active, bool), row.shape)
+    addresses, alive = row.tolist(), on.tolist()
+    parts = phases(width_bytes, len(addresses))
+    if load and width_bytes > BANK_BYTES and _rides_together(row[None], on[None])[0]:
+        parts = _joined(parts)
     unit = max(width_bytes, BANK_BYTES)
     groups: list[tuple[int, ...]] = []
-    for phase in phases(width_bytes, len(addresses)):
+    for phase in parts:
         # Lane widths are aligned, so a lane's words conflict as one unit: units that fall on
         # the same banks queue up, equal units ride together.
         queues: dict[int, list[int]] = {}

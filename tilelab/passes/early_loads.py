@@ -51,7 +51,9 @@ def early_rings(
         arrivals = _arrivals(copy, rest, kernel, ctx)
         name = f"mbarrier_{copy.dst.buffer.name}"
         around = first.loop if tiles is None else tiles
-        ring = make_ring(around, first.plan, (copy,), name, first.thread, slots, arrivals)
+        ring = make_ring(
+            around, first.plan, (copy,), name, first.thread, slots, arrivals, once=tiles is None
+        )
         found[id(copy)] = ring
         ctx.note(f"{copy.label()}: loaded by the producer, in {slots} slot(s)", copy)
     return found

@@ -236,7 +236,9 @@ class Syncer:
 
     def nested(self, s: Seq, state: Pending) -> list[Stmt]:
         """What one op became: a barrier that it needs goes before the whole of it, unless it has
-        barriers that do."""
+        barriers that do. Loops of the program, in parts, are no op: each asks for itself."""
+        if any(isinstance(part, For) and _of_program(part) for part in s.body):
+            return [self.seq(s, state)]
         out: list[Stmt] = []
         accesses = self.accesses(s)
         if self._reason(accesses, state) and self.seq_silently(s, state.copy()) is not s:
@@ -336,8 +338,13 @@ def _needs_looking_into(loop: For) -> bool:
     """Whether barriers may be needed inside a loop: one that runs in order, and one that the
     program unrolls (those that a lowering unrolls are parts of one op)."""
     keys = {key for key, _ in loop.attrs}
-    unrolled = loop.kind is LoopKind.UNROLL and OF_PROGRAM in keys
+    unrolled = loop.kind is LoopKind.UNROLL and _of_program(loop)
     return (loop.kind is LoopKind.SERIAL or unrolled) and OWN_ELEMENTS not in keys
+
+
+def _of_program(loop: For) -> bool:
+    """Whether the program wrote a loop, and not a lowering."""
+    return any(key == OF_PROGRAM for key, _ in loop.attrs)
 
 
 class _Quiet:

@@ -273,7 +273,7 @@ class Lowering:
         return [self.seq(s)]
 
     def loop(self, s: For) -> list[Stmt]:
-        body = self.seq(s.body) if is_tile_loop(s) else self._repeated(s.body)
+        body = self._repeated(s.body, is_tile_loop(s))
         return [
             replace(
                 s,
@@ -286,14 +286,16 @@ class Lowering:
             )
         ]
 
-    def _repeated(self, s: Seq) -> Seq:
-        """The body of a loop that the program wrote."""
+    def _repeated(self, s: Seq, over_tiles: bool = False) -> Seq:
+        """The body of a loop: over the kernel's tiles, or one that the program wrote."""
         staging = self.ctx.shared.staging
         if staging is None:
             return self.seq(s)
-        staging.loops += 1
+        staging.loops += not over_tiles
+        staging.tile_loops += over_tiles
         done = self.seq(s)
-        staging.loops -= 1
+        staging.loops -= not over_tiles
+        staging.tile_loops -= over_tiles
         return done
 
     def branch(self, s: If) -> list[Stmt]:

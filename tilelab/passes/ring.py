@@ -61,6 +61,7 @@ class Ring:
     thread: Var  # threadIdx.x of the block with the producer
     first: Expr
     counter: Buffer | None = None
+    once: bool = False  # its slot is filled a single time
 
     def use(self, loop: For) -> Expr:
         """The number of the ring's use in an iteration of `loop` (self.loop or a copy of it)."""
@@ -172,15 +173,18 @@ def _ring(
 
 def make_ring(
     loop: For, plan: PipelinePlan, copies: tuple[Copy, ...], name: str, thread: Var, stages: int,
-    arrivals: int,
+    arrivals: int, once: bool = False,
 ) -> Ring:  # fmt: skip
     """A ring of `stages` slots for the tiles that `copies` fill, counted from 0."""
-    barrier = Buffer(name, (2 * stages,), UINT64, Scope.BARRIER, loc=loop.loc)
+    count = stages if once else 2 * stages
+    barrier = Buffer(name, (count,), UINT64, Scope.BARRIER, loc=loop.loc)
     tiles = [c.dst.buffer for c in copies]
     slots = {id(b): versioned(b, stages, boxes=True) for b in tiles}
     size = sum(prod(b.static_shape) * b.dtype.bits // 8 for b in tiles)
     own = replace(plan, num_stages=stages)
-    return Ring(loop, own, copies, barrier, slots, arrivals, size, thread, as_expr(0))
+    return Ring(
+        loop, own, copies, barrier, slots, arrivals, size, thread, as_expr(0), once=once
+    )  # fmt: skip
 
 
 def _before(loop: For, tiles: For | None, suffix: str) -> tuple[Expr, Buffer | None]:
@@ -210,7 +214,9 @@ def record_barriers(plan: PipelinePlan, rings: Sequence[Ring], ctx: PassContext)
         )
         stages = ring.plan.num_stages
         found.append(BarrierPlan(f"full{of}", stages, 1, ring.bytes, "consumer", "producer"))
-        found.append(BarrierPlan(f"empty{of}", stages, ring.arrivals, 0, "producer", "consumer"))
+        if not ring.once:
+            empty = BarrierPlan(f"empty{of}", stages, ring.arrivals, 0, "producer", "consumer")
+            found.append(empty)
     index = next(
         i for i, p in enumerate(ctx.trace.pipelines) if p.loc == plan.loc and p.loop == plan.loop
     )
@@ -226,10 +232,10 @@ def prepare(rings: Sequence[Ring], kernel: Kernel, thread: Var) -> list[Stmt]:
         i = Var("i", lo=0, hi=stages - 1)
         loc = ring.loop.loc
         one, arrivals = as_expr(1), as_expr(ring.arrivals)
-        init: list[Stmt] = [
-            Invoke(MBARRIER_INIT, (Ref(ring.barrier, (i,)), one), loc=loc),
-            Invoke(MBARRIER_INIT, (Ref(ring.barrier, (i + stages,)), arrivals), loc=loc),
-        ]
+        init: list[Stmt] = [Invoke(MBARRIER_INIT, (Ref(ring.barrier, (i,)), one), loc=loc)]
+        if not ring.once:
+            empty = Ref(ring.barrier, (i + stages,))
+            init.append(Invoke(MBARRIER_INIT, (empty, arrivals), loc=loc))
         body.append(
             For(i, as_expr(0), as_expr(stages), one, LoopKind.UNROLL, Seq(tuple(init)), loc=loc)
         )

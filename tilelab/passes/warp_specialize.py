@@ -189,7 +189,7 @@ def _consumer(split: Split, threads: int, kernel: Kernel) -> Seq:
             out.extend([stmt] if rings is None else _consumer_loop(rings, threads, mine))
     for ring in split.early.values():
         last = span(out, ring.slots.keys())[1] + 1
-        freed = [] if split.tiles is None else _release(ring, k, threads)
+        freed = [] if ring.once else _release(ring, k, threads)
         out = [*in_slot(out[:last], ring.slots, ring.slot(k)), *freed, *out[last:]]
     apart = any(isinstance(s, For) and rows_of(s) for s in out)
     names = [named] if apart else []
@@ -277,11 +277,14 @@ def _producer_loop(rings: list[Ring]) -> For:
 
 
 def _fill(ring: Ring, k: Expr) -> list[Stmt]:
-    """Load a ring's tiles into slot k once it is free."""
-    loc, free = ring.loop.loc, (ring.empty(k), binary("^", ring.phase(k), 1))
-    copies = [replace(c, barrier=ring.full(k)) for c in ring.copies]
+    """Load a ring's tiles into slot k, once it is free."""
+    loc, copies = ring.loop.loc, [replace(c, barrier=ring.full(k)) for c in ring.copies]
+    wait: list[Stmt] = []
+    if not ring.once:
+        free = (ring.empty(k), binary("^", ring.phase(k), 1))
+        wait = [Invoke(MBARRIER_WAIT, free, "the slot is free", loc=loc)]
     return [
-        Invoke(MBARRIER_WAIT, free, "the slot is free", loc=loc),
+        *wait,
         Invoke(MBARRIER_EXPECT_TX, (ring.full(k), as_expr(ring.bytes)), loc=loc),
         *in_slot(copies, ring.slots, ring.slot(k)),
     ]

@@ -16,6 +16,7 @@ from tilelab.sim.group import BlockGroup
 from tilelab.sim.place import Place, first_of, spread
 from tilelab.sim.registers import Run
 from tilelab.sim.shared_access import SharedAccess
+from tilelab.sim.wgmma import InUse
 
 
 class CheckedMemory(SharedAccess, GlobalAccess):
@@ -23,7 +24,7 @@ class CheckedMemory(SharedAccess, GlobalAccess):
 
     def __init__(self, group: BlockGroup) -> None:
         super().__init__(group)
-        self.in_flight: list[tuple[Buffer, int, int]] = []  # accumulators of unfinished wgmmas
+        self.in_flight: list[InUse] = []  # registers of unfinished wgmmas
         self.touched: set[Buffer] = set()  # registers written since the last wgmma.fence
         self.fenced = False  # whether any wgmma.fence has run
 
@@ -109,7 +110,7 @@ class CheckedMemory(SharedAccess, GlobalAccess):
     def _load_local(self, place: Place, frame: Frame) -> Array:
         buffer, index = place.buffer, place.indices[0]
         if self.in_flight:
-            self._check_in_flight(buffer, index, frame)
+            self._check_in_flight(buffer, index, frame, reads=True)
         if self.group.findings.wants(f.UNINITIALISED):
             bad = self.group.registers.invalid(buffer, index, frame)
             if bad is not None:
@@ -123,18 +124,22 @@ class CheckedMemory(SharedAccess, GlobalAccess):
 
     def _store_local(self, place: Place, values: Array, frame: Frame) -> None:
         if self.in_flight:
-            self._check_in_flight(place.buffer, place.indices[0], frame)
+            self._check_in_flight(place.buffer, place.indices[0], frame, reads=False)
         self.touched.add(place.buffer)
         self.group.registers.store(place.buffer, place.indices[0], values, frame)
 
-    def _check_in_flight(self, buffer: Buffer, index: Value, frame: Frame) -> None:
+    def _check_in_flight(self, buffer: Buffer, index: Value, frame: Frame, reads: bool) -> None:
         if isinstance(index, Run):
             low, high = index.first, index.stop - 1
         else:
             low, high = int(np.min(index)), int(np.max(index))
-        for other, first, stop in self.in_flight:
-            if other is buffer and low < stop and high >= first:
-                text = f"{buffer.root.name} is used while a wgmma that it takes part in still runs"
-                self.report(f.MISSING_WAIT, text, frame, (0, 0), buffer, (max(low, first),),
-                             hint="wait for the wgmma group first")  # fmt: skip
-                return
+        for use in self.in_flight:
+            if use.buffer is not buffer or not (low < use.stop and high >= use.first):
+                continue
+            if (reads and use.may_read) or not np.isin(use.lanes, frame.lanes).any():
+                continue
+            text = f"{buffer.root.name} is {'used' if reads else 'written'} while a wgmma that it "
+            text += "takes part in still runs"
+            self.report(f.MISSING_WAIT, text, frame, (0, 0), buffer, (max(low, use.first),),
+                         hint="wait for the wgmma group first")  # fmt: skip
+            return

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tilelab.ir import Buffer
+from tilelab.sim.clocks import Clocks
 from tilelab.sim.frame import Array
-from tilelab.sim.shadow import Clocks
 
 
 class MBarriers:
@@ -31,8 +31,9 @@ class MBarriers:
         self.phase = np.zeros((blocks, size), np.int64)
         self.init_warp = np.zeros(size, np.int64)
         self.init_clock = np.zeros(size, np.int64)
-        self.gathering = np.zeros((size, actors), np.int32)  # clocks of arrivals of this phase
-        self.released = np.zeros((size, actors), np.int32)  # clocks of the phases that completed
+        clocks = (blocks, size, actors)
+        self.gathering = np.zeros(clocks, np.int32)  # clocks of arrivals of this phase
+        self.released = np.zeros(clocks, np.int32)  # clocks of the phases that completed
 
     def init(self, rows: Array, which: Array, count: Array, warp: int, clock: int) -> None:
         """mbarrier.init by a warp at a point of its clock: a fresh phase 0."""
@@ -47,8 +48,7 @@ class MBarriers:
         """Expected bytes go up, then arrivals; which entries had no arrival left (misuse)."""
         self.bytes[rows, which] += num_bytes
         self.pending[rows, which] -= arrivals
-        for one in np.unique(which):
-            self.gathering[one] = np.maximum(self.gathering[one], clock)
+        self._gather(rows, which, clock)
         surplus = self.pending[rows, which] < 0
         self._complete(rows, which)
         return surplus
@@ -56,9 +56,11 @@ class MBarriers:
     def complete_bytes(self, rows: Array, which: Array, num_bytes: int, clock: Array) -> None:
         """An asynchronous copy has brought its bytes."""
         self.bytes[rows, which] -= num_bytes
-        for one in np.unique(which):
-            self.gathering[one] = np.maximum(self.gathering[one], clock)
+        self._gather(rows, which, clock)
         self._complete(rows, which)
+
+    def _gather(self, rows: Array, which: Array, clock: Array) -> None:
+        self.gathering[rows, which] = np.maximum(self.gathering[rows, which], clock)
 
     def _complete(self, rows: Array, which: Array) -> None:
         done = (self.pending[rows, which] <= 0) & (self.bytes[rows, which] == 0)
@@ -68,8 +70,8 @@ class MBarriers:
         self.handed_over = True
         self.phase[rows, which] += 1
         self.pending[rows, which] = self.count[rows, which]
-        for one in np.unique(which):
-            self.released[one] = np.maximum(self.released[one], self.gathering[one])
+        gathered = self.gathering[rows, which]
+        self.released[rows, which] = np.maximum(self.released[rows, which], gathered)
 
     def passed(self, rows: Array, which: Array, parity: Array) -> Array:
         """Where a wait for the phase of this parity would go on."""
@@ -96,11 +98,13 @@ class MBarriers:
 
 @dataclass
 class Arrivals:
-    """Threads that wait at one bar.sync barrier: counts and a generation per block."""
+    """Threads that wait at one bar.sync barrier: counts, a generation and the warps per block;
+    the warps of the last generation, by their times when it had passed (0: not among them)."""
 
     threads: Array
     generation: Array
-    warps: set[int]
+    warps: Array
+    passed: Array
 
 
 class BlockBarriers:
@@ -117,7 +121,9 @@ class BlockBarriers:
         found = self._at.get(number)
         if found is None:
             zeros = np.zeros(self.blocks, np.int64)
-            found = self._at[number] = Arrivals(zeros, zeros.copy(), set())
+            warps = np.zeros((self.blocks, self.clocks.warps), np.bool_)
+            passed = np.zeros(warps.shape, np.int32)
+            found = self._at[number] = Arrivals(zeros, zeros.copy(), warps, passed)
         return found
 
     def arrive(
@@ -126,7 +132,7 @@ class BlockBarriers:
         """Count threads in; the generation that must pass for them to go on."""
         state = self.at(number)
         state.threads[rows] += lanes
-        state.warps.update(int(w) for w in warps)
+        state.warps[rows[:, None], warps] = True
         self._needs[number] = needs
         before = state.generation[rows].copy()
         self.release(number)
@@ -142,9 +148,34 @@ class BlockBarriers:
             return
         state.threads[done] = 0
         state.generation[done] += 1
-        self.clocks.barrier(np.array(sorted(state.warps)))
-        if not state.threads.any():
-            state.warps.clear()
+        rows = np.flatnonzero(done)
+        came = state.warps[rows]
+        if bool((came == came[0]).all()):
+            self._pass(state, rows, np.flatnonzero(came[0]))
+        else:
+            patterns, numbers = np.unique(came, axis=0, return_inverse=True)
+            for i, warps in enumerate(patterns):
+                self._pass(state, rows[numbers.reshape(-1) == i], np.flatnonzero(warps))
+        state.warps[rows] = False
+
+    def _pass(self, state: Arrivals, rows: Array, warps: Array) -> None:
+        self.clocks.barrier(rows, warps)
+        state.passed[rows] = 0
+        state.passed[rows[:, None], warps] = self.clocks.own(rows, warps)
+
+    def strangers(self, number: int, rows: Array, warps: Array) -> int | None:
+        """A warp that used the barrier last, without an order before its use by one of `warps`:
+        their arrivals may mix on the chip. None: there is none."""
+        passed = self.at(number).passed[rows]
+        used = passed > 0
+        new = used.any(axis=1, keepdims=True) & ~used[:, warps]
+        if not new.any():
+            return None
+        clocks, every = self.clocks, np.arange(self.clocks.warps)
+        seen = clocks.now[clocks.column(rows)[..., None], warps[:, None], every]  # (rows, W, warps)
+        knows = ((seen >= passed[:, None]) & used[:, None]).any(axis=-1)
+        bad = new & ~knows
+        return int(used[int(bad.any(axis=1).argmax())].argmax()) if bad.any() else None
 
     def leave(self, rows: Array, lanes: int) -> None:
         """Threads end: barriers no longer wait for them."""

@@ -46,6 +46,7 @@ class Access:
     worst: int = 0
     # Byte addresses of the worst warp's request that was looked at, -1 for idle lanes.
     example: tuple[int, ...] = field(default=(), compare=False)
+    merges: bool = field(default=False, compare=False)  # a plain load (see layout.banks)
 
     def due(self) -> bool:
         """Whether this execution is looked at: the first few, then numbers 8, 16, 32, ..."""
@@ -82,6 +83,7 @@ class Access:
     def look(self, addresses: Array, active: Any, lanes: Array, merges: bool) -> None:
         """Take one execution into account: byte addresses (..., lanes) of threads `lanes`, where
         `active` (None: everywhere). `merges`: a plain load (see layout.banks)."""
+        self.merges = merges
         rows, alive = _by_warp(addresses, active, lanes)
         self.sampled_bytes += int(alive.sum()) * self.width
         self.sampled_requests += int(alive.any(axis=-1).sum())

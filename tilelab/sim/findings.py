@@ -5,10 +5,11 @@ Nothing here prints or raises: a finding that makes going on meaningless stops i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from tilelab.errors import Loc
+from tilelab.errors import Loc, TileValueError
 
 OUT_OF_BOUNDS = "TL2001"
 UNINITIALISED = "TL2002"
@@ -22,6 +23,7 @@ PARTIAL_WARP = "TL2009"
 RUNAWAY_LOOP = "TL2010"
 BARRIER_MISUSE = "TL2011"
 DIVISION = "TL2012"
+NOT_A_NUMBER = "TL2013"
 ASSERTION = "TL2020"
 
 KINDS = {
@@ -29,9 +31,13 @@ KINDS = {
     DEADLOCK: "barriers", EXPECTED_BYTES: "barriers", MISALIGNED: "alignment", RACE: "races",
     BARRIER_DIVERGENCE: "barriers", PARTIAL_WARP: "barriers", RUNAWAY_LOOP: "barriers",
     BARRIER_MISUSE: "barriers", ASSERTION: "assertions", DIVISION: "arithmetic",
+    NOT_A_NUMBER: "nan",
 }  # fmt: skip
 """Code -> the name under which `simulate(checks=...)` switches it."""
-ALL_CHECKS = frozenset(KINDS.values())
+OPTIONAL_CHECKS = frozenset({"nan"})
+"""Checks of what is no mistake by itself: only made when they are named."""
+ALL_CHECKS = frozenset(KINDS.values()) - OPTIONAL_CHECKS
+"""The checks that `checks=True` means; among names, "default" stands for them."""
 
 _HINTS = {
     OUT_OF_BOUNDS: "guard the access, or make the loop and the region end at the extent",
@@ -46,6 +52,7 @@ _HINTS = {
     RUNAWAY_LOOP: "check the loop's condition: nothing that it reads changes",
     BARRIER_MISUSE: "initialise the barrier with the number of arrivals of one phase",
     DIVISION: "guard the division, or let the divisor never be zero",
+    NOT_A_NUMBER: "guard the operation, or keep infinities out of it",
     ASSERTION: "T.print the values that the condition reads",
 }
 
@@ -57,7 +64,22 @@ BETWEEN_BLOCKS_HINT = (
     "give each block elements of its own, update them by atomics, or use two kernels: "
     "nothing orders the blocks of a launch"
 )
-"""These two stand instead of the advice on RACE where no barrier of the program could help."""
+LANES_HINT = "put T.sync_warp() or a barrier between: lanes of a warp need not run in step"
+"""These stand instead of the advice on RACE where no barrier of the program could help."""
+
+
+def chosen_checks(checks: bool | str | Iterable[str]) -> frozenset[str]:
+    """The checks that `simulate(checks=...)` means. TileValueError (TL2109) for an unknown name."""
+    if isinstance(checks, bool):
+        return ALL_CHECKS if checks else frozenset()
+    chosen: frozenset[str] = frozenset({checks} if isinstance(checks, str) else checks)
+    known = ALL_CHECKS | OPTIONAL_CHECKS | {"default"}
+    if chosen - known:
+        raise TileValueError(
+            f"there is no check {sorted(chosen - known)[0]!r}",
+            code="TL2109", hint="use " + ", ".join(sorted(known)),
+        )  # fmt: skip
+    return chosen - {"default"} | (ALL_CHECKS if "default" in chosen else frozenset())
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ import numpy as np
 
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
+from tilelab.sim.clocks import WARP
 from tilelab.sim.frame import Array, Frame
-from tilelab.sim.global_order import Marks, block_of, note_read, same_thread, thread_of
+from tilelab.sim.global_boxes import still_stored
+from tilelab.sim.global_order import Marks, block_of, same_thread, thread_of
 from tilelab.sim.place import CheckedBase, Place
 from tilelab.sim.speech import coordinates
 
@@ -41,6 +43,7 @@ class GlobalAccess(CheckedBase):
 
     def load_global(self, place: Place, frame: Frame) -> Array:
         """Elements, one per lane."""
+        self._landed(place, frame, "read")
         marks = self._watched(place.buffer)
         if marks is not None and marks.reads is not None:
             self._note_read(place, marks, frame)
@@ -53,6 +56,7 @@ class GlobalAccess(CheckedBase):
     def store_global(self, place: Place, values: Array, frame: Frame) -> None:
         """Write where the mask allows and the block still runs."""
         array = self.group.arrays[place.buffer]
+        self._landed(place, frame, "written")
         marks = self._watched(place.buffer)
         if marks is not None:
             self._watched_store(place, array, values, marks, frame)
@@ -72,9 +76,60 @@ class GlobalAccess(CheckedBase):
 
     def use_global_atomic(self, buffer: Buffer, where: tuple[Array, ...], frame: Frame) -> None:
         """Check that atomically updated elements have a value."""
-        missing = self._missing(Place(buffer, where))
+        place = Place(buffer, where)
+        missing = self._missing(place)
         if missing is not None:
-            self._report_missing(Place(buffer, where), missing, frame)
+            self._report_missing(place, missing, frame)
+        marks, order = self._watched(buffer), self.group.order
+        if marks is not None and marks.atomics is not None:
+            entries = self._entries(place, frame)
+            if len(entries.mine):
+                self._meet(place, marks.earlier(False, updating=True), entries, frame)
+                marks.atomics.note(entries.where, entries.mine)
+        order.acquired(self.statement, self.group.numbers[frame.rows])
+
+    def _meet(
+        self, place: Place, earlier: list[tuple[Array, str]], entries: _Entries, frame: Frame,
+        reading: bool = False,
+    ) -> None:  # fmt: skip
+        """Report the first earlier access that a read or an atomic update has no order with."""
+        for old, what in earlier:
+            marks = old[entries.where]
+            if marks.any():
+                bad = self._unordered(marks, entries.mine)
+                if bad.any():
+                    kinds = ("read" if reading else "atomic update", what)
+                    self._report_race(place.buffer, entries, bad, marks, frame, kinds)
+                    return
+
+    def _landed(self, place: Place, frame: Frame, what: str) -> None:
+        """Report touching what a TMA store of the same block has not written yet."""
+        group = self.group
+        if not group.landing or not group.findings.wants(f.MISSING_WAIT):
+            return
+        shaped = [np.asarray(i) for i in place.indices]
+        shape = np.broadcast_shapes(frame.shape, *(i.shape for i in shaped))
+        where = [np.broadcast_to(i, shape) for i in shaped]
+        rows = np.broadcast_to(frame.rows[:, None], shape)
+        bad = still_stored(group.landing, place.buffer, where, rows)
+        mask = self._effective_mask(frame)
+        if bad is None or not (bad if mask is None else bad & mask).any():
+            return
+        bad = np.broadcast_to(bad if mask is None else bad & mask, shape)
+        first = np.unravel_index(int(bad.argmax()), shape)
+        index = tuple(int(i[first]) for i in where)
+        name = place.buffer.root.name
+        text = (
+            f"{name}[{', '.join(map(str, index))}] is {what} before the TMA store to it is complete"
+        )
+        self.report(
+            f.MISSING_WAIT, text, frame, first[-2:], place.buffer, index,
+            hint="wait for all of the store: T.tma_store_wait(0, read=False), then a barrier",
+        )  # fmt: skip
+
+    def _unordered(self, marks: Array, mine: Array) -> Array:
+        group = self.group
+        return group.order.unordered(marks, mine, group.clocks, int(group.numbers[0]))
 
     def _missing(self, place: Place) -> Array | None:
         group = self.group
@@ -106,8 +161,9 @@ class GlobalAccess(CheckedBase):
 
     def _entries(self, place: Place, frame: Frame) -> _Entries:
         group = self.group
+        times = group.clocks.own(frame.rows, frame.lanes // WARP)
         stamps = group.order.stamp(
-            group.numbers[frame.rows], frame.lanes, group.clocks, self.loc, self.inserted()
+            group.numbers[frame.rows], frame.lanes, times, (self.loc, self.inserted())
         )
         shaped = [np.asarray(i) for i in place.indices]
         shape = np.broadcast_shapes(frame.shape, *(i.shape for i in shaped))
@@ -118,31 +174,26 @@ class GlobalAccess(CheckedBase):
         return _Entries(tuple(where), mine, shape, on)
 
     def _note_read(self, place: Place, marks: Marks, frame: Frame) -> None:
-        entries, order = self._entries(place, frame), self.group.order
-        if not len(entries.mine):
+        entries = self._entries(place, frame)
+        if not len(entries.mine) or marks.reads is None:
             return
-        writes = marks.writes[entries.where]
-        if writes.any():
-            bad = order.unordered(writes, entries.mine, self.group.clocks)
-            if bad.any():
-                self._report_race(place.buffer, entries, bad, writes, frame, ("read", "written"))
-        note_read(marks, entries.where, entries.mine)
+        self._meet(place, marks.earlier(reading=True), entries, frame, reading=True)
+        marks.reads.note(entries.where, entries.mine)
 
     def _watched_store(
         self, place: Place, array: Array, values: Array, marks: Marks, frame: Frame
     ) -> None:
         entries = self._entries(place, frame)
-        where, mine, order = entries.where, entries.mine, self.group.order
+        where, mine = entries.where, entries.mine
         if not len(mine):
             return
         data = np.ascontiguousarray(entries.flat(values)).astype(array.dtype, copy=False)
-        before = ((marks.writes, "written"), (marks.reads, "read"), (marks.others, "read"))
-        for old, what in before:
-            earlier = None if old is None else old[where]
-            if earlier is None or not earlier.any():
+        for old, what in marks.earlier(reading=False):
+            earlier = old[where]
+            if not earlier.any():
                 continue
-            bad = order.unordered(earlier, mine, self.group.clocks)
-            if bad.any():  # equal values make it harmless
+            bad = self._unordered(earlier, mine)
+            if bad.any() and what in ("written", "read"):  # equal values make it harmless
                 bad &= _differ(array[where], data)
             if bad.any():
                 self._report_race(place.buffer, entries, bad, earlier, frame, ("write", what))

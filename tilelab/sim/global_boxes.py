@@ -1,6 +1,6 @@
-"""TMA boxes in global memory: what they touch, and races with other blocks.
-
-Between the asynchronous accesses of a block and its ordinary ones no order is checked here.
+"""TMA boxes in global memory: what they touch, races with other blocks, and with the threads of
+their own: a load must come after a barrier and a proxy fence behind ordinary stores, an access
+to what a TMA store writes after the full wait for it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilelab.ir import Buffer
 from tilelab.sim import findings as f
+from tilelab.sim.clocks import WARP
 from tilelab.sim.frame import Array
-from tilelab.sim.global_order import block_of, with_read
+from tilelab.sim.global_order import block_of, clock_of, thread_of, with_read, written_by
 from tilelab.sim.speech import coordinates
 from tilelab.thread import TensorMap
 
@@ -45,11 +47,12 @@ def note(transfer: Transfer, stores: bool, data: Array | None = None) -> None:
     marks = group.order.marks(tensor_map.tensor) if group.findings.wants(f.RACE) else None
     if marks is None or (not stores and marks.reads is None):
         return
-    thread, box = np.array([transfer.warp * 32]), tuple(reversed(tensor_map.box))
-    stamps = group.order.stamp(group.numbers[transfer.rows], thread, None, transfer.loc, True)
+    thread, box = np.array([transfer.warp * WARP]), tuple(reversed(tensor_map.box))
+    stamps = group.order.stamp(group.numbers[transfer.rows], thread, 0, (transfer.loc, True))
     array = box_view(group.arrays[tensor_map.tensor], tensor_map)
     writes = box_view(marks.writes, tensor_map)
-    reads = None if marks.reads is None else box_view(marks.reads, tensor_map)
+    reads = None if marks.reads is None else box_view(marks.reads.last, tensor_map)
+    earlier = [(box_view(m, tensor_map), what) for m, what in marks.earlier(reading=not stores)]
     for i, start in enumerate(transfer.coords[:, ::-1].tolist()):
         if group.dead[transfer.rows[i]]:
             continue
@@ -58,9 +61,8 @@ def note(transfer: Transfer, stores: bool, data: Array | None = None) -> None:
         new = None
         if data is not None:
             new = np.ascontiguousarray(data[i]).view(array.dtype).reshape(box)[within]
-        for earlier, what in ((writes, "written"), (reads if stores else None, "read")):
-            if earlier is not None:
-                _check(transfer, i, (array[inside], new), earlier[inside], mine, what)
+        for old, what in earlier:
+            _check(transfer, i, (array[inside], new), old[inside], mine, what)
         if stores:
             writes[inside] = mine
         elif reads is not None:
@@ -87,6 +89,55 @@ def _note_values(transfer: Transfer, stores: bool) -> None:
                 row=int(row), thread=transfer.warp * 32, buffer=tensor,
             )  # fmt: skip
             return
+
+
+def before_load(transfer: Transfer) -> None:
+    """Report a TMA load, about to be issued, of what threads of its block have written without a
+    barrier, or without a proxy fence, in between."""
+    group, tensor_map = transfer.group, transfer.tensor_map
+    buffer = tensor_map.tensor
+    marks = group.order.marks(buffer) if group.findings.wants(f.RACE) else None
+    if marks is None:
+        return
+    box, clocks = tuple(reversed(tensor_map.box)), group.clocks
+    writes = box_view(marks.writes, tensor_map)
+    for row, start in zip(transfer.rows, transfer.coords[:, ::-1].tolist(), strict=True):
+        inside, _ = overlap(start, box, writes.shape)
+        own = written_by(writes[inside], int(group.numbers[row]))
+        if not len(own) or group.dead[row]:
+            continue
+        at, writers = clocks.of(row), thread_of(own) // WARP
+        late = clock_of(own) > clocks.now[at, transfer.warp, writers]
+        bare = clock_of(own) > clocks.fenced[at, writers]
+        if not (late | bare).any():
+            continue
+        what = "a barrier" if late.any() else "fence.proxy.async"
+        text = f"a TMA load reads what threads have written to {buffer.root.name}, without {what} "
+        mark = int(own[int((late if late.any() else bare).argmax())])
+        group.report(
+            f.RACE, text + "in between", transfer.loc, row=int(row), thread=transfer.warp * WARP,
+            buffer=buffer, other=group.order.place(mark)[0],
+            hint="put T.fence_proxy_async() and a barrier between the stores and the copy",
+        )  # fmt: skip
+        return
+
+
+def still_stored(
+    transfers: Sequence[Transfer], buffer: Buffer, where: Sequence[Array], rows: Array
+) -> Array | None:
+    """Which elements (indices, with the block of the group that touches each) lie in boxes that
+    TMA stores of their block have not written yet; None: none."""
+    bad: Array | None = None
+    for transfer in transfers:
+        tensor_map = transfer.tensor_map
+        if tensor_map.tensor is not buffer:
+            continue
+        for row, start in zip(transfer.rows, transfer.coords.tolist(), strict=True):
+            hit = rows == row
+            for axis, first, extent in zip(tensor_map.axes, start, tensor_map.box, strict=True):
+                hit = hit & (where[axis] >= first) & (where[axis] < first + extent)
+            bad = hit if bad is None else bad | hit
+    return bad
 
 
 def _check(

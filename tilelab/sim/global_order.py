@@ -1,21 +1,22 @@
 """Who touched each element of global memory in one launch: races between blocks and warps.
 
-Nothing orders blocks; warps of a block are ordered by its barriers (`shadow.Clocks`). Hides how an
-access is packed into one integer per element, and which tensors are worth watching: those that a
-kernel writes with ordinary stores. Atomic updates are not recorded: they race with nothing.
+Nothing orders blocks but atomics whose values they read; threads of a block are ordered by its
+barriers (`clocks`). Hides how an access is packed into one integer per element, and which tensors
+are worth watching: those that a kernel writes, or that it both updates by atomics and reads.
+Atomics need no order among themselves, but with ordinary accesses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Load, Node, Scope, Store, walk
-from tilelab.sim.shadow import Clocks
+from tilelab.sim.clocks import WARP, Clocks
 from tilelab.thread import Invoke, Ref, TensorMap, ThreadKernel, VectorCopy
 
 Array = np.ndarray[Any, Any]
@@ -25,20 +26,54 @@ _CLOCK_AT, _THREAD_AT, _BLOCK_AT, _SEVERAL = 10, 28, 38, 1 << 62
 _WARP_AT = _THREAD_AT + 5
 _MOST_LOCS, _MOST_CLOCKS = (1 << _CLOCK_AT) - 1, (1 << (_THREAD_AT - _CLOCK_AT)) - 1
 _MOST_BLOCKS = (1 << 24) - 2
-_WARP = 32
+
+
+@dataclass
+class Shared:
+    """The last access of a kind that several threads may make together, of each element, packed;
+    `others`: the last one by another warp (or block), so that a writer meets one beside itself."""
+
+    last: Array
+    others: Array
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...]) -> Self:
+        """None so far."""
+        return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64))
+
+    def note(self, where: Any, mine: Array) -> None:
+        """Keep an access to each element, by its indices; warps and blocks may share one."""
+        old = self.last[where]
+        new = with_read(old, mine)
+        self.last[where] = new
+        for earlier in (old, new):  # of before, and of other lanes of this very access
+            apart = (earlier != 0) & ~same_warp(earlier, self.last[where])
+            if apart.any():
+                self.others[tuple(i[apart] for i in where)] = earlier[apart]
+        lost = (self.last[where] >> _BLOCK_AT) != (new >> _BLOCK_AT)
+        if lost.any():
+            self.last[tuple(i[lost] for i in where)] = _SEVERAL | (mine & _MOST_LOCS)[lost]
 
 
 @dataclass
 class Marks:
-    """The last write and read of each element, packed; `reads` None: the kernel reads none.
-
-    others: the last read by another warp (or block) than that of `reads`, so that a writer meets
-    a reader beside itself.
-    """
+    """The last accesses of each element: its write, packed; its reads and its atomic updates
+    (None: the kernel makes none)."""
 
     writes: Array
-    reads: Array | None
-    others: Array | None = None
+    reads: Shared | None
+    atomics: Shared | None
+
+    def earlier(self, reading: bool, updating: bool = False) -> list[tuple[Array, str]]:
+        """What an access must have an order with: a read with writes and updates, an update with
+        writes and reads, a write with all three."""
+        found = [(self.writes, "written")]
+        for kind, what, harmless in (
+            (self.reads, "read", reading), (self.atomics, "updated by an atomic", updating),
+        ):  # fmt: skip
+            if kind is not None and not harmless:
+                found += [(kind.last, what), (kind.others, what)]
+        return found
 
 
 @dataclass(frozen=True)
@@ -51,25 +86,27 @@ class Writer:
 
     @property
     def warp(self) -> int:
-        return self.thread // _WARP
+        return self.thread // WARP
 
     @property
     def lane(self) -> int:
-        return self.thread % _WARP
+        return self.thread % WARP
 
 
 class GlobalOrder:
-    """The accesses of one launch. `between_blocks`: whether blocks are checked against each
-    other: not where they may order themselves by atomics whose values they read."""
+    """The accesses of one launch. A block that has read the value of an atomic may know what
+    others did before theirs: from then on, it is not checked against other blocks."""
 
     def __init__(self, kernel: ThreadKernel, arrays: Mapping[Buffer, Array], blocks: int) -> None:
         nodes = list(walk(kernel.body))
-        viewed = {v.storage for v in kernel.views}
-        self._written = {b for n in nodes for b in _writes(n)} - viewed
-        self._read = {b for n in nodes for b in reads_of(n)}
+        self._viewed = {v.storage for v in kernel.views}
+        self._written = {b for n in nodes for b in _writes(n)}
+        self._updated = {b for n in nodes for b in _updates(n)}
+        self._read = {b for n in nodes for b in _plain_reads(n)}
+        self._watched = (self._written | (self._updated & self._read)) - self._viewed
         if blocks > _MOST_BLOCKS:
-            self._written.clear()
-        self.between_blocks = not any(_orders_blocks(n) for n in nodes)
+            self._watched.clear()
+        self._may_know = np.zeros(min(blocks, _MOST_BLOCKS) + 1, np.bool_)
         self._arrays = arrays
         self._marks: dict[Buffer, Marks] = {}
         self._locs: list[tuple[Loc | None, bool]] = [(None, False)]
@@ -77,15 +114,21 @@ class GlobalOrder:
 
     def marks(self, buffer: Buffer) -> Marks | None:
         """What is known of a tensor; None when it is not watched."""
-        if buffer not in self._written:
+        if buffer not in self._watched:
             return None
         found = self._marks.get(buffer)
         if found is None:
             shape = self._arrays[buffer].shape
-            both = buffer in self._read
-            reads, others = (np.zeros(shape, np.int64) if both else None for _ in range(2))
-            found = self._marks[buffer] = Marks(np.zeros(shape, np.int64), reads, others)
+            reads = Shared.of(shape) if buffer in self._read else None
+            atomics = Shared.of(shape) if buffer in self._updated else None
+            found = self._marks[buffer] = Marks(np.zeros(shape, np.int64), reads, atomics)
         return found
+
+    def acquired(self, statement: Any, blocks: Array) -> None:
+        """Blocks have made an atomic access: where the program reads its value, others may have
+        told them by it what they did."""
+        if _tells(statement):
+            self._may_know[np.minimum(blocks, len(self._may_know) - 2) + 1] = True
 
     def writer(self, name: str, index: tuple[int, ...]) -> Writer | None:
         """Who wrote an element of the tensor `name`, so far as it was watched."""
@@ -111,34 +154,47 @@ class GlobalOrder:
         return found
 
     def stamp(
-        self, blocks: Array, threads: Array, clocks: Clocks | None, loc: Loc | None, inserted: bool
+        self, blocks: Array, threads: Array, when: Any, place: tuple[Loc | None, bool]
     ) -> Array:
-        """Accesses by (blocks, threads), to be kept per element; `clocks` None: asynchronous
-        ones, which warps of their own block are taken to be ordered with."""
-        if clocks is None:
-            when: Any = np.zeros(1, np.int64)
-        else:
-            warps = threads // _WARP
-            when = np.minimum(clocks.now[warps, warps].astype(np.int64), _MOST_CLOCKS)
-        mine = (threads.astype(np.int64) << _THREAD_AT) | (when << _CLOCK_AT)
-        return ((blocks.astype(np.int64)[:, None] + 1) << _BLOCK_AT) | (
-            mine | self._number(loc, inserted)
-        )
+        """Accesses by (blocks, threads) at times `when` of their warps, (blocks or 1, threads), to
+        be kept per element; time 0: asynchronous ones, ordered otherwise. `place` as `place()`
+        gives it."""
+        times = np.minimum(np.asarray(when, np.int64), _MOST_CLOCKS)
+        mine = (threads.astype(np.int64) << _THREAD_AT) | (times << _CLOCK_AT)
+        return ((blocks.astype(np.int64)[:, None] + 1) << _BLOCK_AT) | (mine | self._number(*place))
 
-    def unordered(self, marks: Array, mine: Array, clocks: Clocks | None) -> Array:
-        """Where earlier accesses `marks` have no order with accesses `mine`."""
+    def unordered(
+        self, marks: Array, mine: Array, clocks: Clocks | None, first_block: int = 0
+    ) -> Array:
+        """Where earlier accesses `marks` have no order with accesses `mine` (made by blocks of one
+        group, which begins with `first_block`). `clocks` None: not within a block."""
         other_block = (marks >> _BLOCK_AT) != (mine >> _BLOCK_AT)
-        bad = (marks != 0) & other_block & self.between_blocks
-        if clocks is not None:
-            when = (marks >> _CLOCK_AT) & _MOST_CLOCKS
-            seen = clocks.now[thread_of(mine) // _WARP, thread_of(marks) // _WARP]
-            bad |= ~other_block & (when > seen)
-        return bad
+        bad = (marks != 0) & other_block & ~self._may_know[mine >> _BLOCK_AT]
+        if clocks is None or bool(other_block.all()):
+            return bad
+        at = clocks.of((mine >> _BLOCK_AT) - 1 - first_block)
+        when = clock_of(marks)
+        this, that = thread_of(mine), thread_of(marks)
+        late = when > clocks.now[at, this // WARP, that // WARP]
+        beside = (this != that) & (this // WARP == that // WARP)
+        if beside.any():
+            late |= beside & (when >= np.minimum(clocks.synced[at, this], clocks.synced[at, that]))
+        return bad | (~other_block & late & (when > 0))
 
 
 def thread_of(marks: Any) -> Any:
     """The thread of packed accesses."""
     return (marks >> _THREAD_AT) & 1023
+
+
+def clock_of(marks: Any) -> Any:
+    """The time, on its warp's clock, of packed accesses; 0: asynchronous."""
+    return (marks >> _CLOCK_AT) & _MOST_CLOCKS
+
+
+def written_by(marks: Array, block: int) -> Array:
+    """Those of packed accesses that are ordinary ones of one block."""
+    return marks[(marks >> _BLOCK_AT == block + 1) & (clock_of(marks) > 0)]
 
 
 def block_of(mark: int) -> int | None:
@@ -160,22 +216,6 @@ def with_read(old: Array, mine: Array) -> Array:
 def same_warp(a: Array, b: Array) -> Array:
     """Where two packed accesses are by the same warp of the same block."""
     return (a >> _WARP_AT) == (b >> _WARP_AT)
-
-
-def note_read(marks: Marks, where: Any, mine: Array) -> None:
-    """Keep a read of each element, by its indices; warps and blocks may read one together."""
-    reads, others = marks.reads, marks.others
-    assert reads is not None and others is not None
-    old = reads[where]
-    new = with_read(old, mine)
-    reads[where] = new
-    for earlier in (old, new):  # of before, and of other lanes of this very access
-        apart = (earlier != 0) & ~same_warp(earlier, reads[where])
-        if apart.any():
-            others[tuple(i[apart] for i in where)] = earlier[apart]
-    lost = (reads[where] >> _BLOCK_AT) != (new >> _BLOCK_AT)
-    if lost.any():
-        reads[tuple(i[lost] for i in where)] = _SEVERAL | (mine & _MOST_LOCS)[lost]
 
 
 def _writes(n: Node) -> list[Buffer]:
@@ -212,8 +252,28 @@ def reads_of(n: Node) -> list[Buffer]:
     return [n.tensor] if isinstance(n, TensorMap) else []
 
 
-def _orders_blocks(n: Node) -> bool:
-    """Whether a node is an atomic by which blocks may wait for each other."""
+def _plain_reads(n: Node) -> list[Buffer]:
+    """Tensors that a node may read, but by atomics."""
+    if isinstance(n, Load):
+        return [n.buffer]
+    if isinstance(n, VectorCopy):
+        return [n.src.buffer]
+    if not isinstance(n, Invoke) or n.intrinsic.cost == "atomic":
+        return []
+    refs = [o.buffer for o in n.operands if isinstance(o, Ref)]
+    return refs + [o.tensor for o in n.operands if isinstance(o, TensorMap)]
+
+
+def _updates(n: Node) -> list[Buffer]:
+    """Tensors that a node accesses by atomics."""
+    if not isinstance(n, Invoke) or n.intrinsic.cost != "atomic":
+        return []
+    refs = [o.buffer for o in n.operands if isinstance(o, Ref)]
+    return [b for b in refs if b.scope is Scope.GLOBAL]
+
+
+def _tells(n: Any) -> bool:
+    """Whether a statement is an atomic whose value the program reads."""
     if not isinstance(n, Invoke) or n.intrinsic.cost != "atomic":
         return False
-    return n.result is not None or n.intrinsic.name.startswith(("atomic_load", "atomic_store"))
+    return n.result is not None or n.intrinsic.name.startswith("atomic_load")

@@ -13,13 +13,14 @@ import numpy as np
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Scope
 from tilelab.sim.barriers import BlockBarriers, MBarriers
+from tilelab.sim.clocks import Clocks
 from tilelab.sim.counters import KernelCounters
 from tilelab.sim.findings import Finding, Findings
 from tilelab.sim.frame import Array, Frame
 from tilelab.sim.global_order import GlobalOrder
 from tilelab.sim.global_written import GlobalWritten
 from tilelab.sim.registers import Registers
-from tilelab.sim.shadow import Access, Clocks, Shadow
+from tilelab.sim.shadow import Access, Shadow
 from tilelab.sim.shared import SharedMemory
 from tilelab.sim.speech import Speech
 from tilelab.sim.timeline import Timeline
@@ -50,7 +51,7 @@ class BlockGroup:
         self.watches = bool(findings.checks & {"async", "races", "uninitialised"})
         self.size = len(numbers)
         warps = -(-kernel.num_threads // WARP)
-        self.clocks = Clocks(warps)
+        self.clocks = Clocks(warps, self.size)
         self.registers = Registers(self.size, kernel.num_threads)
         self.shared = SharedMemory(kernel, self.size)
         granule = min((s.buffer.dtype.bytes for s in kernel.shared), default=4)
@@ -65,7 +66,8 @@ class BlockGroup:
         }
         self.dead = np.zeros(self.size, np.bool_)
         self.epoch = 0
-        self.transfers: list[Any] = []
+        self.transfers: list[Any] = []  # TMA loads under way
+        self.landing: list[Any] = []  # TMA stores that have not written global memory
         self.speech = Speech()
 
     def coordinates(self, row: int) -> tuple[int, ...]:
@@ -116,25 +118,25 @@ class BlockGroup:
         array = np.asarray(addresses)
         array = array.reshape(1, 1) if array.ndim == 0 else array
         shaped = [array.shape] if frame.mask is None else [array.shape, frame.mask.shape]
-        uniform = frame.all_rows and all(s[-2] == 1 for s in shaped)
+        uniform = frame.all_rows and all(s[-2] == 1 for s in shaped) and self.clocks.uniform
         if not uniform:
             shadow.expand()
         blocks = 1 if shadow.uniform else len(frame.rows)
         shape = np.broadcast_shapes(*shaped, (blocks, len(frame.lanes)))
         where = np.broadcast_to(array, shape)
-        warps = np.broadcast_to(frame.lanes // WARP, shape)
+        threads = np.broadcast_to(frame.lanes, shape)
         rows = None if shadow.uniform else np.broadcast_to(frame.rows[:, None], shape)
         chosen = None
         if frame.mask is not None:
             chosen = np.flatnonzero(np.broadcast_to(frame.mask, shape))
-        return self._cells(where, warps, rows, num_bytes, chosen)
+        return self._cells(where, threads, rows, num_bytes, chosen)
 
     def _cells(
-        self, where: Array, warps: Array, rows: Array | None, num_bytes: int, chosen: Array | None
+        self, where: Array, threads: Array, rows: Array | None, num_bytes: int, chosen: Array | None
     ) -> Access:
         granule = self.shadow.granule
         span = max(num_bytes // granule, 1)
-        flat, who = where.ravel(), warps.ravel()
+        flat, who = where.ravel(), threads.ravel()
         which = None if rows is None else rows.ravel()
         if chosen is not None:
             flat, who = flat[chosen], who[chosen]
@@ -144,14 +146,14 @@ class BlockGroup:
             cells = (cells[:, None] + np.arange(span)).ravel()
             who = np.repeat(who, span)
             which = None if which is None else np.repeat(which, span)
-        return Access(cells, who, which, span, where.shape, chosen)
+        return Access(cells, who // WARP, which, span, where.shape, chosen, who)
 
     def chunk_access(self, chunks: Array, warps: Array, rows: Array | None) -> Access:
         """The cells of 16-byte pieces as an asynchronous unit touches them, for each of `warps`.
 
         `rows` None: all blocks of the group alike.
         """
-        if rows is not None:
+        if rows is not None or not self.clocks.uniform:
             self.shadow.expand()
         span = 16 // self.shadow.granule
         cells = (chunks.reshape(-1, 1) * span + np.arange(span)).ravel()

@@ -24,6 +24,7 @@ class BarrierLanes(Lanes):
         number = int(self.per_row(barrier)[0])
         needs = None if threads is None else int(self.per_row(threads)[0])
         lanes = len(frame.lanes)
+        self._only_these(number)
         before = group.barriers.arrive(number, frame.rows, self.warps(), lanes, needs)
         self.clock.arrive_block(group.barriers, number, frame.rows)
         yield from self.waiting(BarrierWait(number, frame.rows, before, self.memory.loc))
@@ -33,8 +34,17 @@ class BarrierLanes(Lanes):
         """bar.arrive: count in, and go on."""
         frame = self.frame
         number, needs = int(self.per_row(barrier)[0]), int(self.per_row(threads)[0])
+        self._only_these(number)
         self.group.barriers.arrive(number, frame.rows, self.warps(), len(frame.lanes), needs)
         self.clock.arrive_block(self.group.barriers, number, frame.rows)
+
+    def _only_these(self, number: int) -> None:
+        """Report a named barrier that other warps use at the same time."""
+        other = self.group.barriers.strangers(number, self.frame.rows, self.warps())
+        if other is not None:
+            text = f"named barrier {number} is used here and by warp {other}, without an order "
+            text += "between the two uses: their arrivals may be counted together"
+            self.report(f.BARRIER_MISUSE, text, hint="give each set of threads its own barrier")
 
     def waiting(self, wait: Any) -> Iterator[Any]:
         """Count a wait, and give way to other strands where it holds."""
@@ -59,7 +69,7 @@ class BarrierLanes(Lanes):
         """A fresh barrier that expects `count` arrivals a phase."""
         barriers, which = self.which(bar)
         warp = int(self.warps()[0])
-        when = int(self.group.clocks.now[warp, warp])
+        when = int(self.group.clocks.own(self.frame.rows, np.array([warp]))[0, 0])
         barriers.init(self.frame.rows, which, self.per_row(count), warp, when)
 
     def mbarrier_arrive(self, bar: Place, expect_bytes: Any, after: float = 0.0) -> None:
@@ -70,7 +80,7 @@ class BarrierLanes(Lanes):
         self.usable(barriers, which)
         lanes = self.lanes_per_row()
         num_bytes = self.per_row(expect_bytes) * lanes
-        clock = group.clocks.publish(self.warps())
+        clock = group.clocks.publish(frame.rows, self.warps())
         surplus = barriers.arrive(frame.rows, which, lanes, num_bytes, clock)
         if surplus.any():
             at = int(surplus.argmax())
@@ -102,11 +112,12 @@ class BarrierLanes(Lanes):
             self.group.stop(rows[bad])
             return
         one = int(which[0])
-        seen = clocks.now[self.warps(), barriers.init_warp[one]]
+        seen = clocks.now[clocks.column(rows), self.warps(), barriers.init_warp[one]]
         if (seen < barriers.init_clock[one]).any():
             text = f"warp {barriers.init_warp[one]} initialises {barriers.name(one)}, and no "
             self.report(f.RACE, text + "barrier lets this warp know before it uses it")
-        if by_copy and clocks.init_fenced[barriers.init_warp[one]] < barriers.init_clock[one]:
+        fenced = clocks.init_fenced[clocks.column(rows), barriers.init_warp[one]]
+        if by_copy and (fenced < barriers.init_clock[one]).any():
             text = f"{barriers.name(one)} is initialised without a fence (mbarrier_init_fence) "
             self.report(f.RACE, text + "before an asynchronous copy completes at it")
 
@@ -117,16 +128,21 @@ class BarrierLanes(Lanes):
         self.usable(barriers, which)
         wait = PhaseWait(barriers, frame.rows, which, self.per_row(parity) & 1, self.memory.loc)
         yield from self.waiting(wait)
-        for one in np.unique(which):
-            group.clocks.observe(warps, barriers.released[one])
+        rows, which = wait.rows, wait.which
+        group.clocks.observe(rows, warps, barriers.released[rows, which])
+        group.clocks.converge(rows, frame.lanes)
         self.clock.observe(barriers, frame.rows, which, self.memory.loc)
+
+    def sync_warp(self) -> None:
+        """The running lanes of each warp have waited for each other."""
+        self.group.clocks.converge(self.frame.rows, self.frame.lanes)
 
     def fence(self, kind: str) -> None:
         """Order accesses of this thread for another proxy."""
         if kind == "proxy_async":
-            self.group.clocks.fence(self.warps())
+            self.group.clocks.fence(self.frame.rows, self.warps())
         elif kind == "mbarrier_init":
-            self.group.clocks.fence_init(self.warps())
+            self.group.clocks.fence_init(self.frame.rows, self.warps())
         else:
             self.memory.touched.clear()
             self.memory.fenced = True

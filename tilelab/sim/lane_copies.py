@@ -6,7 +6,7 @@ Hides when a copy takes effect: as late as its wait allows, so that a missing wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,19 @@ class Copy:
     num_bytes: int
     loc: Any
     finished: bool = False
+
+    def apart(self, acting: Array) -> tuple[Copy | None, Copy | None]:
+        """The part that the acting threads have started, and the rest."""
+        frame = self.frame
+        mine = acting[np.ix_(frame.rows, frame.lanes)]
+        if frame.mask is not None:
+            mine = mine & frame.mask
+        rest = ~mine if frame.mask is None else frame.mask & ~mine
+        if not rest.any():
+            return self, None
+        if not mine.any():
+            return None, self
+        return replace(self, frame=frame.masked(mine)), replace(self, frame=frame.masked(rest))
 
 
 class CopyLanes(BarrierLanes):
@@ -91,7 +104,7 @@ class CopyLanes(BarrierLanes):
 
     def cp_async_wait(self, pending: int) -> Iterator[Any]:
         """Copies of all but the newest `pending` groups take effect."""
-        for copy in self.copies.take(pending):
+        for copy in self.copies.take(pending, self.acting()):
             self._finish_copy(copy)
         self.clock.finish(self.clock.copies, pending, self.memory.loc, "cp.async")
         return self._no_wait()
@@ -99,7 +112,7 @@ class CopyLanes(BarrierLanes):
     def cp_async_arrive(self, bar: Place) -> None:
         """The copies so far take effect, and their threads arrive."""
         self.cp_async_commit()
-        for copy in self.copies.take(0):
+        for copy in self.copies.take(0, self.acting()):
             self._finish_copy(copy)
         self.mbarrier_arrive(bar, 0, self.clock.copies.take(0))
 
@@ -181,9 +194,15 @@ class CopyLanes(BarrierLanes):
         self.clock.stores.commit()
 
     def bulk_wait(self, pending: int, read_only: bool) -> Iterator[Any]:
-        """Stores of all but the newest `pending` groups take effect."""
-        for transfer in self.stores.take(pending):
-            transfer.finish_store()
+        """Stores of all but the newest `pending` groups have read shared memory; unless
+        `read_only`, they take effect, too."""
+        acting = self.acting()
+        if read_only:
+            for transfer in self.stores.older(pending, acting):
+                transfer.read_source()
+        else:
+            for transfer in self.stores.take(pending, acting):
+                transfer.finish_store()
         self.clock.finish(self.clock.stores, pending, self.memory.loc, "tma store")
         return self._no_wait()
 
@@ -191,6 +210,9 @@ class CopyLanes(BarrierLanes):
         """The strand ends: its stores still happen, but should have been waited for."""
         self.stores.commit()
         for transfer in self.stores.take(0):
+            if transfer.pieces is not None:
+                transfer.finish_store()
+                continue
             buffer = transfer.place.buffer
             text = (
                 f"the kernel ends before the TMA store from {buffer.root.name} has read its "

@@ -13,8 +13,10 @@ from tilelab.sim import findings as f
 from tilelab.sim.access import CheckedMemory
 from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import WARP, BlockGroup
+from tilelab.sim.nans import check_product
 from tilelab.sim.place import Place
 from tilelab.sim.timeline import Clock
+from tilelab.thread import Invoke
 
 
 class BlocksStopped(Exception):
@@ -29,15 +31,29 @@ class Lanes:
     def __init__(self, group: BlockGroup, clock: Clock, late: bool) -> None:
         self.group, self.clock, self.late = group, clock, late
         self.memory = CheckedMemory(group)
+        self._multiplied: list[Array] = []  # of the matrix product that runs
 
     def load(self, place: Place, count: int, *, packed: bool = False) -> Array:
         """Consecutive elements, new first axis."""
-        return self.memory.load_run(place, count, self.frame)
+        values = self.memory.load_run(place, count, self.frame)
+        if self._multiplies():
+            self._multiplied.append(values)
+        return values
 
     def store(self, place: Place, values: Array, *, packed: bool = False) -> None:
         """Write consecutive elements, axis 0 of `values`."""
         values = values.astype(place.buffer.dtype.numpy, copy=False)
+        if self._multiplies():
+            operands, self._multiplied = self._multiplied, []
+            check_product(self.memory, operands, values, self.frame)
         self.memory.store_run(place, values, self.frame)
+
+    def _multiplies(self) -> bool:
+        """Whether the instruction is a matrix product that is looked at for NaN."""
+        if not self.group.findings.wants(f.NOT_A_NUMBER):
+            return False
+        stmt = self.memory.statement
+        return isinstance(stmt, Invoke) and stmt.intrinsic.cost == "mma"
 
     def load_rows(self, place: Place, lanes: Array) -> Array:
         """The 16-byte rows whose addresses `lanes` of each warp hold: (rows, 8, ..., warps)."""
@@ -98,16 +114,29 @@ class Lanes:
         """Where the mask is on; the lanes of a warp that are not in the frame are left out."""
         return self.full(True if self.frame.mask is None else self.frame.mask)
 
+    def acting(self) -> Array | None:
+        """Which threads of the group's blocks run this, those of stopped blocks included; None:
+        all."""
+        frame, group = self.frame, self.group
+        threads = group.kernel.num_threads
+        if frame.mask is None and frame.all_rows and len(frame.lanes) == threads:
+            return None
+        on = np.zeros((group.size, threads), np.bool_)
+        on[np.ix_(frame.rows, frame.lanes)] = self.active()
+        on[group.dead] = True
+        return on
+
     def count(self, counter: str, per_lane: int) -> None:
         """Add work of every active lane to a counter."""
         self.group.counters.add(self.memory.loc, counter, per_lane * self.frame.active())
 
-    def report(self, code: str, text: str, at: int = 0) -> None:
+    def report(self, code: str, text: str, at: int = 0, hint: str = "") -> None:
         """A finding about the first lane of a row of the frame."""
         frame = self.frame
         self.group.report(
-            code, text, self.memory.loc, row=int(frame.rows[at]), thread=int(frame.lanes[0])
-        )
+            code, text, self.memory.loc, row=int(frame.rows[at]), thread=int(frame.lanes[0]),
+            hint=hint,
+        )  # fmt: skip
 
     def warps(self) -> Array:
         """Numbers of the warps that run."""

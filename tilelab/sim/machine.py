@@ -34,12 +34,14 @@ class LaneMachine(AtomicLanes):
     ) -> None:
         """Queue a product for every warpgroup that runs."""
         frame = self.frame
-        values = None
+        values = held = None
         if isinstance(a, Place):
             self._check_fenced(a.buffer)
             slots = _REGISTER_BYTES // a.buffer.dtype.bytes
             shape = (slots, len(frame.rows), len(frame.lanes))
             values = np.broadcast_to(self.memory.load_run(a, slots, frame), shape)
+            start = int(at_lane(a.indices[0], 0, 1)[0])
+            held = (a.buffer, start, start + slots)
         self._check_fenced(d.buffer)
         register = int(at_lane(d.indices[0], 0, 1)[0])
         for first in range(0, len(frame.lanes), _WARPGROUP):
@@ -48,7 +50,7 @@ class LaneMachine(AtomicLanes):
                 keep = _kept(accumulate, first, rows)
                 self.tensor_core.issue(
                     Product(n, k, (d.buffer, register), left, right, keep, trans, part,
-                            self.memory.loc)
+                            self.memory.loc, held=held)
                 )  # fmt: skip
                 self.clock.product(2 * 64 * n * k, part.rows, self.memory.loc)
         self.memory.in_flight = self.tensor_core.unfinished()
@@ -95,7 +97,7 @@ class LaneMachine(AtomicLanes):
 
     def wgmma_wait(self, pending: int) -> Iterator[Any]:
         """Products of all but the newest `pending` groups take effect."""
-        self.tensor_core.wait(pending)
+        self.tensor_core.wait(pending, self.acting())
         self.memory.in_flight = self.tensor_core.unfinished()
         self.clock.finish(self.clock.products, pending, self.memory.loc, "wgmma")
         return self._no_wait()

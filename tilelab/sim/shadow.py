@@ -2,7 +2,7 @@
 
 Hides the granularity and the trick that keeps it cheap: while all blocks of a group do the same,
 one row of metadata stands for all of them; it is copied to a row per block when they part.
-Orders between warps are vector clocks (`Clocks`): barriers join them, accesses remember them.
+Orders are vector clocks (`clocks`): barriers join them, accesses remember them and their thread.
 """
 
 from __future__ import annotations
@@ -13,78 +13,21 @@ from typing import Any
 import numpy as np
 
 from tilelab.errors import Loc
+from tilelab.sim.clocks import Clocks
 
 Array = np.ndarray[Any, Any]
 UNWRITTEN, VALID, ARRIVING = 0, 1, 2
-
-
-class Clocks:
-    """One vector clock per actor: `now[w, u]` is how much of actor u's past actor w has seen.
-
-    Actors are the warps, and after them a tensor core for each warp: the part of a wgmma that a
-    warp has asked for reads shared memory beside it, and begins after what that warp knows.
-    """
-
-    def __init__(self, warps: int) -> None:
-        self.warps = warps
-        self.actors = 2 * warps
-        self.now = np.zeros((self.actors, self.actors), np.int32)
-        np.fill_diagonal(self.now, 1)
-        self.fenced = np.zeros(self.actors, np.int32)  # how much of its past is proxy-fenced
-        self.init_fenced = np.zeros(self.actors, np.int32)  # the same for barrier initialisation
-
-    def tensor_cores(self, warps: Array) -> Array:
-        """The actors that run the wgmmas of some warps."""
-        return self.warps + warps
-
-    def name(self, actor: int) -> str:
-        """An actor for a message."""
-        return f"warp {actor}" if actor < self.warps else "a wgmma"
-
-    def begin(self, warps: Array) -> None:
-        """A wgmma is issued: each warp's part comes after what that warp knows and did."""
-        cores = self.tensor_cores(warps)
-        self.now[cores] = np.maximum(self.now[cores], self.now[warps])
-        self.now[warps, warps] += 1
-
-    def end(self, warps: Array) -> None:
-        """The warps have waited for their wgmma: they know its reads, nothing more. Its four
-        parts end together, so that one warp's wait is enough to give a tile back."""
-        cores = self.tensor_cores(warps)
-        self.now[np.ix_(warps, cores)] = self.now[cores, cores]
-        self.now[cores, cores] += 1
-
-    def publish(self, warps: Array) -> Array:
-        """What the warps have seen and done, joined; their later accesses are newer."""
-        joined = self.now[warps].max(axis=0)
-        self.now[warps, warps] += 1
-        return joined
-
-    def observe(self, warps: Array, seen: Array) -> None:
-        """The warps come to know `seen`."""
-        own = self.now[warps, warps]
-        self.now[warps] = np.maximum(self.now[warps], seen)
-        self.now[warps, warps] = own
-
-    def fence(self, warps: Array) -> None:
-        """fence.proxy.async of the warps."""
-        self.fenced[warps] = self.now[warps, warps]
-        self.now[warps, warps] += 1
-
-    def fence_init(self, warps: Array) -> None:
-        """fence.mbarrier_init of the warps."""
-        self.init_fenced[warps] = self.now[warps, warps]
-
-    def barrier(self, warps: Array) -> None:
-        """The warps wait for each other."""
-        self.observe(warps, self.publish(warps))
+# Who touched a cell last: a thread, no thread, several that wrote one value, or several lanes of
+# warp w (_SEVERAL + w).
+_NOBODY, _TOGETHER, _SEVERAL = -1, -2, 2048
 
 
 @dataclass(frozen=True)
 class Access:
     """Cells touched by lanes: `cells` and `warps` of equal length, `span` cells in a row for each
     lane; `rows` the block of each entry (None: all blocks alike). `chosen` numbers the entries'
-    (iteration, block, lane) in `shape` when a mask left some out."""
+    (iteration, block, lane) in `shape` when a mask left some out. `threads` who touched them;
+    None: an asynchronous unit."""
 
     cells: Array
     warps: Array
@@ -92,6 +35,7 @@ class Access:
     span: int
     shape: tuple[int, ...]
     chosen: Array | None
+    threads: Array | None = None
 
     def place(self, entry: int) -> tuple[int, int]:
         """(block position, lane position) in the frame of an entry."""
@@ -111,11 +55,12 @@ class Clash:
     other_loc: Loc | None
     kind: str
     inserted: bool  # whether the compiler made the other access out of a copy, a product, ...
+    by_copy: bool = False  # whether an asynchronous copy has written
 
 
 _ROWS = (
     "state", "write_warp", "write_clock", "read_clock", "write_loc", "read_loc", "unfenced", "busy",
-    "by_atomic", "owner",
+    "by_atomic", "owner", "write_thread", "read_thread",
 )  # fmt: skip
 
 
@@ -136,6 +81,8 @@ class Shadow:
         self.busy = np.zeros((1, cells), np.uint8)  # asynchronous reads under way
         self.write_loc = np.zeros((1, cells), np.int16)
         self.read_loc = np.zeros((1, cells), np.int16)
+        self.write_thread = np.full((1, cells), _NOBODY, np.int16)
+        self.read_thread = np.full((1, cells), _NOBODY, np.int16)
         self.locs: list[tuple[Loc | None, bool]] = [(None, False)]
         self._loc_number: dict[tuple[int, bool], int] = {}
 
@@ -202,7 +149,8 @@ class Shadow:
     def proxy_gap(self, access: Access, clocks: Clocks) -> int | None:
         """Position of the first cell whose ordinary write no fence.proxy.async followed."""
         key = self._key(access)
-        bad = self.unfenced[key] & (self.write_clock[key] > clocks.fenced[self.write_warp[key]])
+        fenced = clocks.fenced[clocks.of(access.rows), self.write_warp[key]]
+        bad = self.unfenced[key] & (self.write_clock[key] > fenced)
         return int(bad.argmax()) if bad.any() else None
 
     def read(
@@ -211,23 +159,44 @@ class Shadow:
         """Record a read; the first write it is not ordered after."""
         key = self._key(access)
         when, who = self.write_clock[key], self.write_warp[key]
-        bad = when > clocks.now[access.warps, who]
-        row = key[0]
-        self.read_clock[row, access.warps, access.cells] = clocks.now[access.warps, access.warps]
+        at, row = clocks.of(access.rows), key[0]
+        bad = when > clocks.now[at, access.warps, who]
+        if access.threads is not None:
+            bad |= _beside(self.write_thread[key], when, access, access.threads, clocks)
+            self._mark_reader(key, access, access.threads, clocks)
+        own = clocks.now[at, access.warps, access.warps]
+        self.read_clock[row, access.warps, access.cells] = own
         self.read_loc[key] = self.number(loc, inserted)
         if not bad.any():
             return None
         return self._clash(access, bad, who, self.write_loc[key], "written")
+
+    def _mark_reader(self, key: Any, access: Access, mine: Array, clocks: Clocks) -> None:
+        """Keep which lane of a warp read each cell, or that several did since they last met."""
+        warps, old = access.warps, self.read_thread[key]
+        since = clocks.synced[clocks.of(access.rows), mine]
+        again = (old != mine) & _of_warp(old, warps)
+        again &= self.read_clock[key[0], warps, access.cells] >= since
+        self.read_thread[key] = np.where(again, _SEVERAL + warps, mine)
+        now = self.read_thread[key]
+        beside = (now != mine) & _of_warp(now, warps)
+        if beside.any():
+            where = key[0] if isinstance(key[0], int) else key[0][beside]
+            self.read_thread[where, access.cells[beside]] = _SEVERAL + warps[beside]
 
     def read_together(
         self, access: Access, actors: Array, clocks: Clocks, loc: Loc | None, inserted: bool
     ) -> Clash | None:
         """Record that each of the actors reads all cells; the first write that one of them is
         not ordered after."""
-        key = self._key(access)
+        key, at = self._key(access), clocks.of(access.rows)
         who = self.write_warp[key]
-        bad = self.write_clock[key] > clocks.now[actors].min(axis=0)[who]
-        self.read_clock[key[0], actors[:, None], access.cells] = clocks.now[actors, actors][:, None]
+        known = clocks.now[0, actors] if isinstance(at, int) else clocks.now[at[:, None], actors]
+        least = known.min(axis=-2)
+        seen = least[who] if isinstance(at, int) else least[np.arange(len(who)), who]
+        bad = self.write_clock[key] > seen
+        own = clocks.now[at, actors[:, None], actors[:, None]]
+        self.read_clock[key[0], actors[:, None], access.cells] = own
         self.read_loc[key] = self.number(loc, inserted)
         return self._clash(access, bad, who, self.write_loc[key], "written") if bad.any() else None
 
@@ -242,36 +211,73 @@ class Shadow:
     ) -> tuple[Clash | None, Clash | None]:
         """Record a write; the first unordered (write, read) before it. Atomic updates need no
         order among themselves."""
-        key = self._key(access)
-        seen = clocks.now[access.warps]  # (entries, warps)
+        key, at = self._key(access), clocks.of(access.rows)
+        seen = clocks.now[at, access.warps]  # (entries, actors)
         when, who = self.write_clock[key], self.write_warp[key]
         bad = when > seen[np.arange(len(who)), who]
+        if access.threads is not None:
+            bad |= _beside(self.write_thread[key], when, access, access.threads, clocks)
         if is_atomic:
             bad &= ~self.by_atomic[key]
         by_write = None
         if bad.any():
             by_write = self._clash(access, bad, who, self.write_loc[key], "written")
-        by_read = self._unordered_read(access, seen)
+        by_read = self._unordered_read(access, seen, clocks)
         self.write_warp[key] = access.warps
-        self.write_clock[key] = clocks.now[access.warps, access.warps]
+        self.write_clock[key] = clocks.now[at, access.warps, access.warps]
         self.write_loc[key] = self.number(loc, inserted)
         self.unfenced[key] = ordinary
         self.by_atomic[key] = is_atomic
+        self._mark_writer(key, access, is_atomic)
         return by_write, by_read
 
-    def _unordered_read(self, access: Access, seen: Array) -> Clash | None:
-        row = 0 if access.rows is None else access.rows
-        reads = self.read_clock[row, :, access.cells]  # (entries, warps)
+    def _mark_writer(self, key: Any, access: Access, is_atomic: bool) -> None:
+        mine = access.threads
+        if mine is None:
+            self.write_thread[key] = _NOBODY
+            return
+        self.write_thread[key] = mine
+        lost = self.write_thread[key] != mine
+        if lost.any():
+            where = key[0] if isinstance(key[0], int) else key[0][lost]
+            several = _SEVERAL + access.warps[lost] if is_atomic else _TOGETHER
+            self.write_thread[where, access.cells[lost]] = several
+
+    def _unordered_read(self, access: Access, seen: Array, clocks: Clocks) -> Clash | None:
+        key = self._key(access)
+        reads = self.read_clock[key[0], :, access.cells]  # (entries, actors)
         late: Array = reads > seen
-        late[np.arange(len(late)), access.warps] = False
+        entries = np.arange(len(late))
+        late[entries, access.warps] = False
+        if access.threads is not None:
+            own = reads[entries, access.warps]
+            readers = self.read_thread[key]
+            late[entries, access.warps] = _beside(readers, own, access, access.threads, clocks)
         if not late.any():
             return None
         bad: Array = np.any(late, axis=1)
-        return self._clash(
-            access, bad, late.argmax(axis=1), self.read_loc[self._key(access)], "read"
-        )
+        return self._clash(access, bad, late.argmax(axis=1), self.read_loc[key], "read")
 
     def _clash(self, access: Access, bad: Array, who: Array, locs: Array, kind: str) -> Clash:
         i = int(bad.argmax())
         loc, inserted = self.locs[int(locs[i])]
-        return Clash(i, int(who[i]), loc, kind, inserted)
+        cell = (0 if access.rows is None else int(access.rows[i]), int(access.cells[i]))
+        by_copy = kind == "written" and int(self.write_thread[cell]) == _NOBODY
+        return Clash(i, int(who[i]), loc, kind, inserted, by_copy)
+
+
+def _of_warp(marks: Array, warps: Array) -> Array:
+    """Where marks of threads are of these warps."""
+    return (marks >> 5 == warps) | (marks == _SEVERAL + warps)
+
+
+def _beside(marks: Array, when: Array, access: Access, mine: Array, clocks: Clocks) -> Array:
+    """Where another lane of the same warp touched a cell, at time `when`, and both lanes have not
+    met since."""
+    near = (marks != mine) & _of_warp(marks, access.warps)
+    if not near.any():
+        return near
+    other = np.where((marks >= 0) & (marks < _SEVERAL), marks, mine)
+    at = clocks.of(access.rows)
+    since = np.minimum(clocks.synced[at, mine], clocks.synced[at, other])
+    return near & (when >= since)

@@ -140,11 +140,19 @@ class SharedAccess(CheckedBase):
         self, buffer: Buffer, access: Access, clash: Clash, frame: Frame, what: str
     ) -> None:
         mine = int(access.warps[clash.entry])
+        if clash.by_copy:
+            text = f"the {what} of {buffer.root.name} does not wait for the copy into it"
+            self._report_cell(
+                f.MISSING_WAIT, text, buffer, access, clash.entry, frame, clash.other_loc
+            )
+            return
+        other, beside = self.group.clocks.name(clash.other), mine == clash.other
         text = (
             f"warp {mine}'s {what} of {buffer.root.name} is not ordered after "
-            f"{self.group.clocks.name(clash.other)} has {clash.kind} the same element"
+            f"{f'another lane of {other}' if beside else other} has {clash.kind} the same element"
         )
-        hint = f.INSERTED_HINT if clash.inserted and self.inserted() else ""
+        hint = f.LANES_HINT if beside else ""
+        hint = f.INSERTED_HINT if clash.inserted and self.inserted() else hint
         self._report_cell(f.RACE, text, buffer, access, clash.entry, frame, clash.other_loc, hint)
 
     def _report_cell(

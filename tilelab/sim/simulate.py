@@ -14,7 +14,7 @@ from tilelab.ir import RESIDENT, Buffer, Expr, ScalarParam, TensorParam, Var, Wo
 from tilelab.sim.code import Code
 from tilelab.sim.counters import KernelCounters
 from tilelab.sim.evaluate import evaluate, scalar
-from tilelab.sim.findings import ALL_CHECKS, Findings
+from tilelab.sim.findings import Findings, chosen_checks
 from tilelab.sim.frame import Array, Env, Frame
 from tilelab.sim.global_order import GlobalOrder
 from tilelab.sim.global_written import GlobalWritten
@@ -59,7 +59,8 @@ def simulate(
     """Run all kernels of `program`; `arrays` (tensor parameters by name) change in place.
 
     `scalars` are runtime numbers and dynamic sizes by name; sizes that are missing are read off
-    the arrays' shapes. `checks`: True for all, False for none, or names out of ALL_CHECKS.
+    the arrays' shapes. `checks`: True for all, False for none, or names out of ALL_CHECKS
+    and OPTIONAL_CHECKS ("default" names all of the former).
     A while loop of many iterations that runs longer than `loop_seconds` is taken to have no end.
     After `max_steps` steps (a step is one statement of one group of blocks; None: no limit) the
     program is stopped, with a finding: unlike seconds, the same on every machine.
@@ -73,7 +74,7 @@ def simulate(
     problems of the program itself are findings.
     """
     started = time.perf_counter()
-    findings = Findings(_checks(checks))
+    findings = Findings(chosen_checks(checks))
     _check_schedule(schedule)
     env = _environment(program, arrays, scalars or {})
     _set_resident(program, resident_blocks, env)
@@ -136,18 +137,6 @@ def _counted(name: str, wanted: int | None) -> int | None:
             f"{name} is {wanted}", code="TL2115", hint="give 1 or more, or leave it out"
         )
     return wanted
-
-
-def _checks(checks: bool | Iterable[str]) -> frozenset[str]:
-    if isinstance(checks, bool):
-        return ALL_CHECKS if checks else frozenset()
-    chosen = frozenset(checks)
-    if chosen - ALL_CHECKS:
-        raise TileValueError(
-            f"there is no check {sorted(chosen - ALL_CHECKS)[0]!r}",
-            code="TL2109", hint="use " + ", ".join(sorted(ALL_CHECKS)),
-        )  # fmt: skip
-    return chosen
 
 
 def _without_values(program: Program, unset: Iterable[str]) -> list[Buffer]:

@@ -13,6 +13,7 @@ from tilelab.sim.code import Runner
 from tilelab.sim.evaluate import as_array, convert
 from tilelab.sim.frame import Frame, snapshot, varies
 from tilelab.sim.loops import going, innermost, iterations, together, while_true
+from tilelab.sim.nans import check_value
 from tilelab.sim.place import Place
 from tilelab.sim.strand import Strand
 from tilelab.thread import Comment, Invoke, VectorCopy
@@ -30,6 +31,7 @@ def _run_let(s: Strand, stmt: Let, frame: Frame) -> None:
 def _run_store(s: Strand, stmt: Store, frame: Frame) -> None:
     indices = tuple(s.kept(i, frame) for i in stmt.indices)
     value = as_array(s.value(stmt.value, frame), stmt.buffer.dtype)
+    check_value(s.machine.memory, stmt.value, value, frame)
     s.machine.memory.store(Place(stmt.buffer, indices), value, frame)
     work = s.code.flops(stmt)
     if work:

@@ -6,7 +6,7 @@ another, 16-byte pieces moved by the swizzle, which works on address bits as on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -52,12 +52,18 @@ class Transfer:
     rows: Array
     coords: Array
     chunks: Array
-    warp: int
+    thread: int
     clock: Array
     loc: Loc | None
     bar: tuple[MBarriers, Array] | None = None  # loads only
     done: float = 0.0  # on the timeline, loads only
+    pieces: Array | None = None  # stores only: what was read of shared memory
     finished: bool = False
+
+    @property
+    def warp(self) -> int:
+        """The warp of the thread that issued it."""
+        return self.thread // WARP
 
     @property
     def num_bytes(self) -> int:
@@ -100,26 +106,45 @@ class Transfer:
         barriers.complete_bytes(self.rows, which, self.num_bytes, self.clock)
         contribute(group.timeline, barriers, self.rows, which, self.done)
 
-    def finish_store(self) -> None:
-        """Shared memory is read and global memory written."""
-        self.finished = True
-        group = self.group
-        access = self.access()
+    def apart(self, acting: Array) -> tuple[Transfer | None, Transfer | None]:
+        """Of a store: the blocks in which the thread that issued it acts, and the others."""
+        mine = acting[self.rows, self.thread]
+        if mine.all():
+            return self, None
+        if not mine.any():
+            return None, self
+        own, rest = self._of(mine), self._of(~mine)
+        at = next(i for i, t in enumerate(self.group.landing) if t is self)
+        self.group.landing[at : at + 1] = [own, rest]
+        return own, rest
+
+    def _of(self, rows: Array) -> Transfer:
+        chunks = self.chunks if len(self.chunks) == 1 else self.chunks[rows]
+        pieces = None if self.pieces is None else self.pieces[rows]
+        return replace(
+            self, rows=self.rows[rows], coords=self.coords[rows], chunks=chunks, pieces=pieces
+        )
+
+    def read_source(self) -> None:
+        """A store has read its place in shared memory, which may be overwritten now."""
+        if self.pieces is not None:
+            return
+        group, access = self.group, self.access()
         if group.findings.wants(f.RACE):
-            clash = group.shadow.read(access, group.clocks, self.loc, inserted=True)
-            if clash is not None:
-                group.report(
-                    f.RACE, f"the TMA store of {self.place.buffer.root.name} reads what "
-                    f"{group.clocks.name(clash.other)} writes, without an order between them",
-                    self.loc,
-                    row=int(self.rows[0]), buffer=self.place.buffer, other=clash.other_loc,
-                    hint=f.INSERTED_HINT if clash.inserted else "",
-                )  # fmt: skip
+            group.shadow.read(access, group.clocks, self.loc, inserted=True)
         group.shadow.hold(access, -1)
         if len(self.chunks) == 1:
-            pieces = group.shared.load_chunks(self.rows, self.chunks[0])
+            self.pieces = group.shared.load_chunks(self.rows, self.chunks[0])
         else:
-            pieces = group.shared.load_chunks_each(self.rows, self.chunks)
+            self.pieces = group.shared.load_chunks_each(self.rows, self.chunks)
+
+    def finish_store(self) -> None:
+        """Shared memory has been read, and global memory is written."""
+        self.read_source()
+        self.finished = True
+        group, pieces = self.group, self.pieces
+        assert pieces is not None
+        group.landing = [t for t in group.landing if t is not self]
         alive = ~group.dead[self.rows]
         array = group.arrays[self.tensor_map.tensor]
         global_boxes.note(self, stores=True, data=pieces)
@@ -180,10 +205,7 @@ def prepare(
         group.stop(rows)
         return None
     chunks = np.stack([box_chunks(int(b), boxes, inner, tensor_map.swizzle) for b in bases])
-    warp = thread // WARP
-    return Transfer(
-        group, tensor_map, place, rows, coords, chunks, warp, np.zeros(0), loc
-    )  # fmt: skip
+    return Transfer(group, tensor_map, place, rows, coords, chunks, thread, np.zeros(0), loc)
 
 
 def _illegal(group: BlockGroup, tensor_map: TensorMap, inner: int, bases: Array) -> str:
@@ -219,6 +241,7 @@ def issue_load(transfer: Transfer) -> None:
     """Mark the place as awaiting its bytes; report what is overwritten too early."""
     group, access = transfer.group, transfer.access()
     buffer = transfer.place.buffer
+    global_boxes.before_load(transfer)
     busy = group.shadow.in_use(access)
     if busy is not None:
         text = f"a TMA load overwrites {buffer.root.name} while it is still being {busy[1]}"
@@ -240,7 +263,7 @@ def issue_load(transfer: Transfer) -> None:
             hint = f.INSERTED_HINT if clash.inserted else ""
             _report_cell(transfer, access, clash.entry, f.RACE, text, clash.other_loc, hint)
     group.shadow.set_state(access, ARRIVING, group.shared.owner(buffer))
-    transfer.clock = group.clocks.publish(np.array([transfer.warp]))
+    transfer.clock = group.clocks.publish(transfer.rows, np.array([transfer.warp]))
 
 
 def issue_store(transfer: Transfer) -> None:
@@ -257,7 +280,18 @@ def issue_store(transfer: Transfer) -> None:
     if gap is not None and group.findings.wants(f.RACE):
         text = f"no fence.proxy.async stands between writing {name} and its TMA store"
         _report_cell(transfer, access, gap, f.RACE, text, None)
+    if group.findings.wants(f.RACE):
+        issuer = replace(access, threads=np.full(len(access.cells), transfer.thread))
+        clash = group.shadow.read(issuer, group.clocks, transfer.loc, inserted=True)
+        if clash is not None:
+            text = (
+                f"the TMA store of {name} reads what {group.clocks.name(clash.other)} writes, "
+                "without an order between them"
+            )
+            hint = f.INSERTED_HINT if clash.inserted else ""
+            _report_cell(transfer, access, clash.entry, f.RACE, text, clash.other_loc, hint)
     group.shadow.hold(access, 1)
+    group.landing.append(transfer)
 
 
 def _report_cell(

@@ -7,7 +7,7 @@ on address bits. A wrong descriptor therefore gives a wrong result, as on the ch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from tilelab.ir import Buffer
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import WARP, BlockGroup
-from tilelab.sim.queues import Queue
+from tilelab.sim.queues import Acting, Queue
 from tilelab.sim.shadow import ARRIVING, Access
 from tilelab.sim.tma import swizzled
 from tilelab.thread.intrinsics.tensor_core import accumulated, multiplicand
@@ -60,6 +60,17 @@ def operand_chunks(
     return swizzled(start + offset, swizzle) // _CHUNK
 
 
+@dataclass(frozen=True)
+class InUse:
+    """Registers first .. stop-1 that a product under way uses; `may_read`: its operand."""
+
+    buffer: Buffer
+    first: int
+    stop: int
+    may_read: bool
+    lanes: Array
+
+
 @dataclass
 class Product:
     """One queued wgmma of one warpgroup for the blocks `rows`."""
@@ -75,6 +86,25 @@ class Product:
     loc: Loc | None
     chunks: tuple[Array | None, Array] = (None, np.zeros(0))
     finished: bool = False
+    held: tuple[Buffer, int, int] | None = None  # registers that hold A: (buffer, first, stop)
+
+    def apart(self, acting: Array) -> tuple[Product | None, Product | None]:
+        """The blocks in which this warpgroup acts, and the others."""
+        frame = self.frame
+        mine = acting[frame.rows, frame.lanes[0]]
+        if mine.all():
+            return self, None
+        if not mine.any():
+            return None, self
+        return self._of(mine, len(acting)), self._of(~mine, len(acting))
+
+    def _of(self, rows: Array, size: int) -> Product:
+        keep = self.accumulate
+        if varies(keep) and keep.shape[-2] > 1:
+            keep = keep[..., rows, :]
+        left = self.a if isinstance(self.a, tuple) else self.a[:, rows]
+        frame = self.frame.narrowed(rows, None, size)
+        return replace(self, a=left, accumulate=keep, frame=frame)
 
     def chains_with(self, other: Product) -> bool:
         """Whether `other` adds to the same accumulators right after this one."""
@@ -108,20 +138,25 @@ class TensorCore:
             self._begin(a[0].buffer, chunks_a, product)
         self._begin(b[0].buffer, chunks_b, product)
         self.queue.open.append(product)
-        self.group.clocks.begin(_warps(product))
+        self.group.clocks.begin(product.frame.rows, _warps(product))
 
     def commit(self) -> None:
         """Close a group."""
         self.queue.commit()
 
-    def wait(self, pending: int) -> None:
-        """Finish all groups but the newest `pending`."""
-        self._run(self.queue.take(pending))
+    def wait(self, pending: int, acting: Acting = None) -> None:
+        """Finish what the acting threads have in all groups but the newest `pending`."""
+        self._run(self.queue.take(pending, acting))
 
-    def unfinished(self) -> list[tuple[Buffer, int, int]]:
-        """Accumulator registers in use: (buffer, first, stop)."""
+    def unfinished(self) -> list[InUse]:
+        """Registers in use, each once."""
         queued = [p for g in (self.queue.open, *self.queue.groups) for p in g if not p.finished]
-        return list({(p.d[0], p.d[1], p.d[1] + p.n // 2): None for p in queued})
+        found: dict[tuple[Buffer, int, int], InUse] = {}
+        for p in queued:
+            for place, reads in (((p.d[0], p.d[1], p.d[1] + p.n // 2), False), (p.held, True)):
+                if place is not None:
+                    found.setdefault(place, InUse(*place, may_read=reads, lanes=p.frame.lanes))
+        return list(found.values())
 
     def _operand(
         self, operand: tuple[Descriptor, int], extent: int, product: Product, transposed: bool
@@ -214,8 +249,9 @@ class TensorCore:
         if clash is not None:
             writer = self.group.clocks.name(clash.other)
             text = f"wgmma reads what {writer} writes, with no order between them"
-            hint = f.INSERTED_HINT if clash.inserted else ""
-            self._report(f.RACE, text, product, access, clash.entry, clash.other_loc, hint)
+            hint = f.INSERTED_HINT if clash.inserted and not clash.by_copy else ""
+            code = f.MISSING_WAIT if clash.by_copy else f.RACE
+            self._report(code, text, product, access, clash.entry, clash.other_loc, hint)
 
     def _run(self, products: list[Product]) -> None:
         start = 0
@@ -233,14 +269,26 @@ class TensorCore:
             product.finished = True
             for chunks in product.chunks:
                 self._end(chunks, product)
-        self.group.clocks.end(_warps(first))
+        self.group.clocks.end(first.frame.rows, _warps(first))
         if isinstance(first.a, tuple):
             a = self._gather(chain, 0, first.trans[0])
         else:
             a = _register_operand(first.a)
         b = self._gather(chain, 1, not first.trans[1])
-        tile = multiplicand(a) @ multiplicand(b)
+        left, right = multiplicand(a), multiplicand(b)
+        tile = left @ right
+        self._look_for_nan(first, left, right, tile)
         self._accumulate(first, tile)
+
+    def _look_for_nan(self, product: Product, left: Array, right: Array, tile: Array) -> None:
+        if not self.group.findings.wants(f.NOT_A_NUMBER) or tile.dtype.kind != "f":
+            return
+        if np.isnan(tile).any() and not np.isnan(left).any() and not np.isnan(right).any():
+            self.group.report(
+                f.NOT_A_NUMBER, "a wgmma makes NaN: of infinity times zero, or of infinities of "
+                "both signs", product.loc, row=int(product.frame.rows[0]),
+                thread=int(product.frame.lanes[0]), buffer=product.d[0],
+            )  # fmt: skip
 
     def _gather(self, chain: list[Product], which: int, swap: bool) -> Array:
         """An operand as (rows of blocks, extent or k, ...): A as (M, K), B as (K, N)."""

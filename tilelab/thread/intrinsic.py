@@ -77,6 +77,11 @@ class Machine(Protocol):
         """Report a finding unless the running lanes are whole groups of `size` threads."""
         ...
 
+    def sync_warp(self) -> None:
+        """The running lanes of each warp wait for each other: later accesses to memory follow
+        their earlier ones."""
+        ...
+
     def say(self, text: str, values: Sequence[Array]) -> None:
         """Print for every active lane: `text` is a format of Python's `%` for the values."""
         ...

@@ -23,6 +23,7 @@ class Staging:
     `used_registers`: registers that a block takes at least;
     `sole`: ids of tensors that a single statement of the kernel touches; `taken`: named barriers
     of the program; `loops`: how many loops of the program enclose the statement being lowered;
+    `tile_loops`: whether the kernel's loop over tiles does;
     `at_exit`: by a role's first thread, what its threads do before they end."""
 
     limits: Limits
@@ -31,6 +32,7 @@ class Staging:
     sole: frozenset[int]
     taken: frozenset[int]
     loops: int = 0
+    tile_loops: int = 0
     tiles: dict[tuple[object, ...], Buffer] = field(
         default_factory=dict[tuple[object, ...], Buffer]
     )
@@ -41,6 +43,11 @@ class Staging:
         """Whether the statement being lowered is the only one that touches a tensor, and runs
         once for each tile: nothing then depends on when its writes arrive."""
         return id(tensor.storage) in self.sole and not self.loops
+
+    def used_before(self, key: Key) -> bool:
+        """Whether something stored through the tiles of `key` before the statement being lowered,
+        or this one in an earlier round."""
+        return key in self.tiles or self.loops + self.tile_loops > 0
 
     def has_room(self, num_bytes: int) -> bool:
         """Whether tiles of `num_bytes` fit without fewer blocks on a multiprocessor."""

@@ -109,7 +109,7 @@ class AccessView(View):
         return draw(self)
 
 
-def _sectors(addresses: Sequence[int], width: int) -> tuple[tuple[Wave, ...], int]:
+def _sectors(addresses: Sequence[int], width: int, load: bool) -> tuple[tuple[Wave, ...], int]:
     """The sectors that lanes touch, and the fewest that could hold their distinct bytes."""
     found: dict[int, list[int]] = {}
     distinct: set[int] = set()
@@ -122,12 +122,12 @@ def _sectors(addresses: Sequence[int], width: int) -> tuple[tuple[Wave, ...], in
     return waves, -(-len(distinct) // SECTOR)
 
 
-def _wavefronts(addresses: Sequence[int], width: int) -> tuple[tuple[Wave, ...], int]:
+def _wavefronts(addresses: Sequence[int], width: int, load: bool) -> tuple[tuple[Wave, ...], int]:
     active = [address >= 0 for address in addresses]
     shown = [max(address, 0) for address in addresses]
-    groups = banks.lane_groups(shown, width, active)
+    groups = banks.lane_groups(shown, width, active, load=load)
     waves = tuple(Wave(number, lanes) for number, lanes in enumerate(groups))
-    return waves, int(banks.ideal_wavefronts(shown, width, active))
+    return waves, int(banks.ideal_wavefronts(shown, width, active, load=load))
 
 
 def _checked(space: str, addresses: Sequence[int], width: int) -> None:
@@ -152,17 +152,19 @@ def _checked(space: str, addresses: Sequence[int], width: int) -> None:
 def access_view(
     addresses: Sequence[int], width: int, *, space: str = "shared", buffer: str = "tile",
     what: str = "read of", elements: Sequence[Any] = (), line: int | None = None,
+    load: bool = False,
 ) -> AccessView:  # fmt: skip
     """The picture of one warp's access.
 
     addresses: byte addresses, one a lane (up to 32), -1 where a lane is idle; width: bytes a lane
-    (1, 2, 4, 8, 16); space: "shared" or "global"; elements: what each lane asks for, in words.
+    (1, 2, 4, 8, 16); space: "shared" or "global"; elements: what each lane asks for, in words;
+    load: whether it is a plain load, whose phases may ride together (`tilelab.layout.banks`).
     TileValueError (TL1711) for another space, more lanes, or addresses that `width` does not
     divide.
     """
     places = tuple(int(a) for a in addresses)
     _checked(space, places, width)
-    waves, ideal = (_wavefronts if space == "shared" else _sectors)(places, width)
+    waves, ideal = (_wavefronts if space == "shared" else _sectors)(places, width, load)
     words = tuple(map(str, elements)) or tuple("" for _ in places)
     return AccessView(
         title=f"One warp's {what} {buffer}",

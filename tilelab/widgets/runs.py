@@ -67,7 +67,7 @@ class AccessPanel:
         return access_view(
             access.example, access.width, space=access.space, buffer=access.buffer,
             what="read of" if access.what == "read" else "write to",
-            line=access.loc.line if access.loc else None,
+            line=access.loc.line if access.loc else None, load=access.merges,
         )  # fmt: skip
 
 

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sim.detection import barriers, bounds, races, uninitialised, waits
+from tests.sim.detection import (
+    barriers,
+    blocks,
+    bounds,
+    copies,
+    elements,
+    races,
+    slots,
+    stuck,
+    uninitialised,
+    waits,
+    warps,
+)  # fmt: skip
 from tests.sim.detection.matrix import Entry
 
 CLASSES = {
-    "out-of-bounds read": bounds.READS,
-    "out-of-bounds write": bounds.WRITES,
-    "uninitialised read": uninitialised.READS,
-    "shared race": races.SHARED,
-    "global race": races.GLOBAL,
-    "missing async wait": waits.ASYNC,
-    "barrier divergence or deadlock": barriers.STUCK,
-    "slot reused too early": waits.SLOTS,
+    "out-of-bounds read": [*bounds.READS, *elements.BOUNDS_READ],
+    "out-of-bounds write": [*bounds.WRITES, *elements.BOUNDS_WRITE],
+    "uninitialised read": [*uninitialised.READS, *elements.UNSET],
+    "shared race": [*races.SHARED, *warps.SHARED],
+    "global race": [*races.GLOBAL, *blocks.GLOBAL],
+    "missing async wait": [*waits.ASYNC, *copies.ASYNC],
+    "barrier divergence or deadlock": [*barriers.STUCK, *stuck.STUCK],
+    "slot reused too early": [*waits.SLOTS, *slots.SLOTS],
 }
 ENTRIES = [e for entries in CLASSES.values() for e in entries]
 every = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)

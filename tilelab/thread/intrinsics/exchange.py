@@ -166,12 +166,12 @@ SYNCTHREADS_OR = _counted("syncthreads_or", "__syncthreads_or", lambda n, _: n >
 """All threads wait for each other; whether the predicate holds in some."""
 
 
-def _nothing(m: Machine, mask: Array) -> None:
-    """Lanes of a warp run in step here: their order is kept anyway."""
+def _sync_warp(m: Machine, mask: Array) -> None:
+    m.sync_warp()
 
 
 SYNCWARP = Intrinsic(
-    "syncwarp", (_MASK,), "__syncwarp({mask})", "", _nothing, group="warp", cost="sync",
+    "syncwarp", (_MASK,), "__syncwarp({mask})", "", _sync_warp, group="warp", cost="sync",
     source="PTX ISA, bar.warp.sync",
 )  # fmt: skip
 """The lanes of a warp wait for each other."""

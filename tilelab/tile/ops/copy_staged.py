@@ -140,19 +140,25 @@ def staged_store(
     groups, staging = ctx.num_threads // WARPGROUP, ctx.shared.staging
     assert staging is not None
     shape = (groups * plan.tiles, ROWS, COLS)
-    tiles = staging.buffer(_key(ctx, plan, dst), shape, dst.dtype)
+    key = _key(ctx, plan, dst)
+    used_before = staging.used_before(key)
+    tiles = staging.buffer(key, shape, dst.dtype)
     barrier = staging.named_barriers(ctx.first_thread, groups)
     assert barrier is not None
     group = ctx.tid // WARPGROUP
     leader = binary("==", ctx.tid % WARPGROUP, 0)
-    why = "the last store of this tile has read it"
-    free = Invoke(tma_store_wait_read(plan.tiles - 1), (), why, loc=loc)
     part = ctx.fresh("part", plan.parts)
     slot = group * plan.tiles + part % plan.tiles
     base = plan.base(part)
-    body = [
-        guarded(leader, [free], loc),
+    why = "the last store of this tile has read it"
+    free = [
+        guarded(leader, [Invoke(tma_store_wait_read(plan.tiles - 1), (), why, loc=loc)], loc),
         _meet(group + barrier, "the tile may be overwritten", loc),
+    ]
+    if not used_before:  # the first parts meet fresh tiles
+        free = [] if plan.parts <= plan.tiles else [guarded(part >= plan.tiles, free, loc)]
+    body = [
+        *free,
         *_fill(ctx, src, plan, base, Ref(tiles, (slot,)), loc),
         Invoke(FENCE_PROXY_ASYNC, (), "TMA reads what stmatrix wrote", loc=loc),
         _meet(group + barrier, "the tile is complete", loc),

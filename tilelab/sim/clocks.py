@@ -1,0 +1,130 @@
+"""Who has seen whose past: vector clocks of the warps of each block, and of lanes of one warp.
+
+Hides that one row of clocks stands for all blocks of a group while they do the same; each block
+gets a row of its own when they part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+WARP = 32
+
+
+class Clocks:
+    """One vector clock per actor: `now[row, w, u]` is how much of actor u's past actor w has seen.
+
+    Actors are the warps, and after them a tensor core for each warp: the part of a wgmma that a
+    warp has asked for reads shared memory beside it, and begins after what that warp knows.
+
+    Lanes of one warp run in step in the simulator, on the chip they need not (CUDA C++ programming
+    guide, "Independent Thread Scheduling"): `synced[row, t]` is its warp's time when thread t last
+    took part in a barrier. What another lane did at that time or later has no order with it.
+    """
+
+    def __init__(self, warps: int, blocks: int = 1) -> None:
+        self.warps, self.blocks = warps, blocks
+        self.actors = 2 * warps
+        self.now = np.zeros((1, self.actors, self.actors), np.int32)
+        self.now[:, np.arange(self.actors), np.arange(self.actors)] = 1
+        self.fenced = np.zeros((1, self.actors), np.int32)  # how much of its past is proxy-fenced
+        self.init_fenced = np.zeros((1, self.actors), np.int32)  # as for barrier initialisation
+        self.synced = np.zeros((1, warps * WARP), np.int32)
+
+    @property
+    def uniform(self) -> bool:
+        """Whether one row stands for all blocks."""
+        return len(self.now) == 1
+
+    def part(self) -> None:
+        """Blocks go apart: a row for each."""
+        if not self.uniform or self.blocks == 1:
+            return
+        for name in ("now", "fenced", "init_fenced", "synced"):
+            setattr(self, name, np.repeat(getattr(self, name), self.blocks, axis=0))
+
+    def rows(self, rows: Array) -> Array:
+        """Where the clocks of these blocks of the group are, as a column; they part from the
+        others if they are not all."""
+        if self.uniform and len(rows) < self.blocks:
+            self.part()
+        return self.column(rows)
+
+    def column(self, rows: Array) -> Array:
+        """Where the clocks of these blocks are, as a column, for looking things up."""
+        return np.zeros((1, 1), np.int64) if self.uniform else rows[:, None]
+
+    def of(self, rows: Any) -> Any:
+        """Where the clocks of the blocks `rows` are (None: all alike), for looking things up."""
+        return 0 if self.uniform or rows is None else rows
+
+    def tensor_cores(self, warps: Array) -> Array:
+        """The actors that run the wgmmas of some warps."""
+        return self.warps + warps
+
+    def name(self, actor: int) -> str:
+        """An actor for a message."""
+        return f"warp {actor}" if actor < self.warps else "a wgmma"
+
+    def own(self, rows: Array, warps: Array) -> Array:
+        """The warps' own times, (rows or 1, warps)."""
+        return self.now[self.column(rows), warps, warps]
+
+    def begin(self, rows: Array, warps: Array) -> None:
+        """A wgmma is issued: each warp's part comes after what that warp knows and did."""
+        at, cores = self.rows(rows), self.tensor_cores(warps)
+        self.now[at, cores] = np.maximum(self.now[at, cores], self.now[at, warps])
+        self.now[at, warps, warps] += 1
+
+    def end(self, rows: Array, warps: Array) -> None:
+        """The warps have waited for their wgmma: they know its reads, nothing more. Its four
+        parts end together, so that one warp's wait is enough to give a tile back."""
+        at, cores = self.rows(rows), self.tensor_cores(warps)
+        ended = self.now[at, cores, cores]
+        self.now[at[..., None], warps[:, None], cores] = ended[:, None, :]
+        self.now[at, cores, cores] += 1
+
+    def publish(self, rows: Array, warps: Array) -> Array:
+        """What the warps have seen and done, joined, (rows or 1, actors); their later accesses
+        are newer."""
+        at = self.rows(rows)
+        joined = self.now[at, warps].max(axis=1)
+        self.now[at, warps, warps] += 1
+        return joined
+
+    def observe(self, rows: Array, warps: Array, seen: Array) -> None:
+        """The warps come to know `seen`, (rows or 1, actors)."""
+        if self.uniform and len(seen) > 1:
+            if bool((seen == seen[0]).all()) and len(rows) == self.blocks:
+                seen = seen[:1]
+            else:
+                self.part()
+        at = self.rows(rows)
+        own = self.now[at, warps, warps]
+        self.now[at, warps] = np.maximum(self.now[at, warps], seen[:, None, :])
+        self.now[at, warps, warps] = own
+
+    def converge(self, rows: Array, threads: Array) -> None:
+        """The threads, of whole warps or parts of them, have waited for each other."""
+        at, warps = self.rows(rows), np.unique(threads // WARP)
+        self.now[at, warps, warps] += 1
+        self.synced[at, threads] = self.now[at, threads // WARP, threads // WARP]
+
+    def fence(self, rows: Array, warps: Array) -> None:
+        """fence.proxy.async of the warps."""
+        at = self.rows(rows)
+        self.fenced[at, warps] = self.now[at, warps, warps]
+        self.now[at, warps, warps] += 1
+
+    def fence_init(self, rows: Array, warps: Array) -> None:
+        """fence.mbarrier_init of the warps."""
+        at = self.rows(rows)
+        self.init_fenced[at, warps] = self.now[at, warps, warps]
+
+    def barrier(self, rows: Array, warps: Array) -> None:
+        """The warps wait for each other."""
+        self.observe(rows, warps, self.publish(rows, warps))
+        self.converge(rows, (warps[:, None] * WARP + np.arange(WARP)).ravel())

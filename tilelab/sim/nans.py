@@ -1,0 +1,116 @@
+"""NaN: where one is first produced, by which operation, from which operands (check "nan").
+
+Hides how the operation inside an expression is found: its parts are evaluated once more, without
+checks or counters. NaNs that were in memory already are passed on, and no finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilelab.ir import Binary, Call, Cast, Expr, Load, Scope, Select, Unary, children
+from tilelab.sim import findings as f
+from tilelab.sim.evaluate import evaluate
+from tilelab.sim.frame import Array, Frame, Value, varies
+from tilelab.sim.place import Place
+
+if TYPE_CHECKING:
+    from tilelab.sim.access import CheckedMemory
+
+Part = tuple[Expr, Frame]
+
+
+class _Unchecked:
+    """Memory as it is now, for looking again."""
+
+    def __init__(self, memory: CheckedMemory) -> None:
+        self.memory = memory
+
+    def read(self, load: Load, indices: tuple[Value, ...], frame: Frame) -> Value:
+        memory, buffer, group = self.memory, load.buffer, self.memory.group
+        extents = memory.extents(buffer)
+        inside = tuple(np.clip(i, 0, n - 1) for i, n in zip(indices or (0,), extents, strict=True))
+        if buffer.scope is Scope.LOCAL:
+            index = inside[0] if varies(inside[0]) and inside[0].ndim else int(inside[0])
+            return group.registers.load(buffer, index, frame)
+        if buffer.scope is Scope.GLOBAL:
+            out = np.asarray(group.arrays[buffer][inside])
+            return out.reshape(1, 1) if out.ndim == 0 else out
+        return group.shared.load(buffer.dtype, memory.address(Place(buffer, inside)), frame)
+
+    def divided_by_zero(self, where: Any, frame: Frame) -> None:
+        """Reported the first time."""
+
+
+def check_value(memory: CheckedMemory, e: Expr, value: Array, frame: Frame) -> None:
+    """Report an operation in `e`, whose value is about to be stored, that makes NaN of operands
+    which are none."""
+    if not memory.group.findings.wants(f.NOT_A_NUMBER) or not e.dtype.is_float:
+        return
+    if not _nan(value).any():
+        return
+    again = _Unchecked(memory)
+    for part, inner in _parts(e, frame, again):
+        if not part.dtype.is_float:
+            continue
+        operands = [evaluate(c, inner, again) for c in children(part) if isinstance(c, Expr)]
+        bad = _nan(evaluate(part, inner, again))
+        for operand in operands:
+            bad = bad & ~_nan(operand)
+        if inner.mask is not None:
+            bad = bad & inner.mask
+        if bad.any():
+            shape = np.broadcast_shapes(bad.shape, inner.shape)
+            at = np.unravel_index(int(np.broadcast_to(bad, shape).argmax()), shape)
+            values = [np.broadcast_to(np.asarray(o), shape)[at] for o in operands]
+            text = f"{_name(part)} makes NaN of {' and '.join(map(_shown, values))}"
+            memory.report(f.NOT_A_NUMBER, text, inner, at[-2:])
+            return
+
+
+def check_product(
+    memory: CheckedMemory, operands: list[Array], result: Array, frame: Frame
+) -> None:
+    """Report a matrix product with a NaN although no operand holds one."""
+    if not memory.group.findings.wants(f.NOT_A_NUMBER) or result.dtype.kind in "iub":
+        return
+    if _nan(result).any() and not any(_nan(o).any() for o in operands):
+        text = "a matrix product makes NaN: of infinity times zero, or of infinities of both signs"
+        memory.report(f.NOT_A_NUMBER, text, frame, (0, 0))
+
+
+def _parts(e: Expr, frame: Frame, memory: _Unchecked) -> Iterator[Part]:
+    """The operations of an expression, operands first, each with the lanes that need it."""
+    if isinstance(e, Select):
+        cond = evaluate(e.cond, frame, memory)
+        if varies(cond):
+            yield from _parts(e.a, frame.masked(cond), memory)
+            yield from _parts(e.b, frame.masked(~cond), memory)
+        else:
+            yield from _parts(e.a if cond else e.b, frame, memory)
+        return
+    if isinstance(e, Binary | Call | Cast | Unary):
+        for child in children(e):
+            if isinstance(child, Expr):
+                yield from _parts(child, frame, memory)
+        yield e, frame
+
+
+def _nan(value: Any) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind in "iub":
+        return np.zeros(array.shape, np.bool_)
+    return np.isnan(array)
+
+
+def _name(e: Expr) -> str:
+    if isinstance(e, Binary):
+        return f"the operation {e.op}"
+    return e.fn if isinstance(e, Call) else "a conversion"
+
+
+def _shown(value: Any) -> str:
+    return f"{float(value):g}"
