@@ -72,14 +72,16 @@ def chosen_checks(checks: bool | str | Iterable[str]) -> frozenset[str]:
     """The checks that `simulate(checks=...)` means. TileValueError (TL2109) for an unknown name."""
     if isinstance(checks, bool):
         return ALL_CHECKS if checks else frozenset()
-    chosen: frozenset[str] = frozenset({checks} if isinstance(checks, str) else checks)
+    names: Iterable[str] = {checks} if isinstance(checks, str) else checks
+    chosen = frozenset(names)
     known = ALL_CHECKS | OPTIONAL_CHECKS | {"default"}
     if chosen - known:
         raise TileValueError(
             f"there is no check {sorted(chosen - known)[0]!r}",
             code="TL2109", hint="use " + ", ".join(sorted(known)),
         )  # fmt: skip
-    return chosen - {"default"} | (ALL_CHECKS if "default" in chosen else frozenset())
+    every: frozenset[str] = ALL_CHECKS if "default" in chosen else frozenset()
+    return chosen.difference({"default"}).union(every)
 
 
 @dataclass(frozen=True)
