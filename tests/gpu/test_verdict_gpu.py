@@ -21,7 +21,18 @@ ORDER_OF_SUMS = {
     "races-split_k_without_atomics": "blocks add in the order in which they come",
     "races-sum_without_atomics": "blocks add in the order in which they come",
 }
-ROUNDING = ("gemm", "attention", "nested", "by-hand", "uninitialised-gemm", "reductions", "scans")
+ROUNDING = (
+    "gemm",
+    "persistent",
+    "dequant",
+    "decode",
+    "attention",
+    "nested",
+    "by-hand",
+    "uninitialised-gemm",
+    "reductions",
+    "scans",
+)
 """Programs whose sums the tensor core or the lanes take in another order than numpy."""
 
 

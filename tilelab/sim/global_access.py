@@ -38,55 +38,8 @@ class _Entries:
         return int(row), int(lane)
 
 
-class GlobalAccess(CheckedBase):
-    """Loads and stores of tensors at in-range indices."""
-
-    def load_global(self, place: Place, frame: Frame) -> Array:
-        """Elements, one per lane."""
-        self._landed(place, frame, "read")
-        marks = self._watched(place.buffer)
-        if marks is not None and marks.reads is not None:
-            self._note_read(place, marks, frame)
-        missing = self._missing(place)
-        if missing is not None:
-            self._report_missing(place, missing, frame)
-        out = np.asarray(self.group.arrays[place.buffer][place.indices])
-        return out.reshape(1, 1) if out.ndim == 0 else out
-
-    def store_global(self, place: Place, values: Array, frame: Frame) -> None:
-        """Write where the mask allows and the block still runs."""
-        array = self.group.arrays[place.buffer]
-        self._landed(place, frame, "written")
-        marks = self._watched(place.buffer)
-        if marks is not None:
-            self._watched_store(place, array, values, marks, frame)
-            return
-        mask, written = self._effective_mask(frame), self.group.written
-        shaped = [np.asarray(i) for i in place.indices]
-        shape = np.broadcast_shapes(values.shape, *(i.shape for i in shaped))
-        if mask is None:
-            array[tuple(np.broadcast_to(i, shape) for i in shaped)] = values
-            written.mark(place.buffer, place.indices)
-            return
-        shape = np.broadcast_shapes(shape, mask.shape)
-        on = np.broadcast_to(mask, shape)
-        where = tuple(np.broadcast_to(i, shape)[on] for i in shaped)
-        array[where] = np.broadcast_to(values, shape)[on]
-        written.mark(place.buffer, where)
-
-    def use_global_atomic(self, buffer: Buffer, where: tuple[Array, ...], frame: Frame) -> None:
-        """Check that atomically updated elements have a value."""
-        place = Place(buffer, where)
-        missing = self._missing(place)
-        if missing is not None:
-            self._report_missing(place, missing, frame)
-        marks, order = self._watched(buffer), self.group.order
-        if marks is not None and marks.atomics is not None:
-            entries = self._entries(place, frame)
-            if len(entries.mine):
-                self._meet(place, marks.earlier(False, updating=True), entries, frame)
-                marks.atomics.note(entries.where, entries.mine)
-        order.acquired(self.statement, self.group.numbers[frame.rows])
+class GlobalReports(CheckedBase):
+    """What can be wrong with an access, as findings."""
 
     def _meet(
         self, place: Place, earlier: list[tuple[Array, str]], entries: _Entries, frame: Frame,
@@ -156,6 +109,92 @@ class GlobalAccess(CheckedBase):
         alive = ~dead[:, None]
         return alive if frame.mask is None else frame.mask & alive
 
+    def _report_crowd(self, buffer: Buffer, entries: _Entries, lost: Array, frame: Frame) -> None:
+        entry = int(lost.argmax())
+        index = tuple(int(i[entry]) for i in entries.where)
+        text = f"several threads write different values to one element of {buffer.root.name}"
+        self.report(f.RACE, text, frame, entries.place(entry), buffer, index,
+                    hint="let one thread write it")  # fmt: skip
+
+    def _report_race(
+        self,
+        buffer: Buffer,
+        entries: _Entries,
+        bad: Array,
+        others: Array,
+        frame: Frame,
+        kinds: tuple[str, str],
+    ) -> None:
+        entry = int(bad.argmax())
+        index = tuple(int(i[entry]) for i in entries.where)
+        mine, other = int(entries.mine[entry]), int(others[entry])
+        loc, inserted = self.group.order.place(other)
+        block, what = block_of(other), f"{buffer.root.name}[{', '.join(map(str, index))}]"
+        if block == block_of(mine):
+            text = (
+                f"warp {thread_of(mine) // 32}'s {kinds[0]} of {what} is not ordered after warp "
+                f"{thread_of(other) // 32} has {kinds[1]} the same element"
+            )
+            hint = f.INSERTED_HINT if inserted and self.inserted() else ""
+        else:
+            who = "another block"
+            if block is not None:
+                who = f"block {coordinates(block, self.group.grid)}"
+            text = f"a {kinds[0]} of {what}, which {who} has {kinds[1]} in the same launch"
+            hint = f.BETWEEN_BLOCKS_HINT
+        self.report(f.RACE, text, frame, entries.place(entry), buffer, index, loc, hint)
+
+
+class GlobalAccess(GlobalReports):
+    """Loads and stores of tensors at in-range indices."""
+
+    def load_global(self, place: Place, frame: Frame) -> Array:
+        """Elements, one per lane."""
+        self._landed(place, frame, "read")
+        marks = self._watched(place.buffer)
+        if marks is not None and marks.reads is not None:
+            self._note_read(place, marks, frame)
+        missing = self._missing(place)
+        if missing is not None:
+            self._report_missing(place, missing, frame)
+        out = np.asarray(self.group.arrays[place.buffer][place.indices])
+        return out.reshape(1, 1) if out.ndim == 0 else out
+
+    def store_global(self, place: Place, values: Array, frame: Frame) -> None:
+        """Write where the mask allows and the block still runs."""
+        array = self.group.arrays[place.buffer]
+        self._landed(place, frame, "written")
+        marks = self._watched(place.buffer)
+        if marks is not None:
+            self._watched_store(place, array, values, marks, frame)
+            return
+        mask, written = self._effective_mask(frame), self.group.written
+        shaped = [np.asarray(i) for i in place.indices]
+        shape = np.broadcast_shapes(values.shape, *(i.shape for i in shaped))
+        if mask is None:
+            array[tuple(np.broadcast_to(i, shape) for i in shaped)] = values
+            written.mark(place.buffer, place.indices)
+            return
+        shape = np.broadcast_shapes(shape, mask.shape)
+        on = np.broadcast_to(mask, shape)
+        where = tuple(np.broadcast_to(i, shape)[on] for i in shaped)
+        array[where] = np.broadcast_to(values, shape)[on]
+        written.mark(place.buffer, where)
+
+    def use_global_atomic(self, buffer: Buffer, where: tuple[Array, ...], frame: Frame) -> None:
+        """Check that atomically updated elements have a value."""
+        place = Place(buffer, where)
+        missing = self._missing(place)
+        if missing is not None:
+            self._report_missing(place, missing, frame)
+        marks, order = self._watched(buffer), self.group.order
+        if marks is not None and marks.atomics is not None:
+            entries = self._entries(place, frame)
+            if len(entries.mine):
+                self._meet(place, marks.earlier(False, updating=True), entries, frame)
+                marks.atomics.note(entries.where, entries.mine)
+        order.acquired(self.statement, self.group.numbers[frame.rows])
+
     def _watched(self, buffer: Buffer) -> Marks | None:
         return self.group.order.marks(buffer) if self.group.findings.wants(f.RACE) else None
 
@@ -206,41 +245,6 @@ class GlobalAccess(CheckedBase):
             lost &= ~same_thread(marks.writes[where], mine)
         if lost.any():
             self._report_crowd(place.buffer, entries, lost, frame)
-
-    def _report_crowd(self, buffer: Buffer, entries: _Entries, lost: Array, frame: Frame) -> None:
-        entry = int(lost.argmax())
-        index = tuple(int(i[entry]) for i in entries.where)
-        text = f"several threads write different values to one element of {buffer.root.name}"
-        self.report(f.RACE, text, frame, entries.place(entry), buffer, index,
-                    hint="let one thread write it")  # fmt: skip
-
-    def _report_race(
-        self,
-        buffer: Buffer,
-        entries: _Entries,
-        bad: Array,
-        others: Array,
-        frame: Frame,
-        kinds: tuple[str, str],
-    ) -> None:
-        entry = int(bad.argmax())
-        index = tuple(int(i[entry]) for i in entries.where)
-        mine, other = int(entries.mine[entry]), int(others[entry])
-        loc, inserted = self.group.order.place(other)
-        block, what = block_of(other), f"{buffer.root.name}[{', '.join(map(str, index))}]"
-        if block == block_of(mine):
-            text = (
-                f"warp {thread_of(mine) // 32}'s {kinds[0]} of {what} is not ordered after warp "
-                f"{thread_of(other) // 32} has {kinds[1]} the same element"
-            )
-            hint = f.INSERTED_HINT if inserted and self.inserted() else ""
-        else:
-            who = "another block"
-            if block is not None:
-                who = f"block {coordinates(block, self.group.grid)}"
-            text = f"a {kinds[0]} of {what}, which {who} has {kinds[1]} in the same launch"
-            hint = f.BETWEEN_BLOCKS_HINT
-        self.report(f.RACE, text, frame, entries.place(entry), buffer, index, loc, hint)
 
     def count_global(self, place: Place, frame: Frame, count: int, what: str) -> None:
         """Count and sample an access of `count` consecutive elements per lane."""

@@ -6,7 +6,7 @@ checks or counters. NaNs that were in memory already are passed on, and no findi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +66,7 @@ def check_value(memory: CheckedMemory, e: Expr, value: Array, frame: Frame) -> N
             shape = np.broadcast_shapes(bad.shape, inner.shape)
             at = np.unravel_index(int(np.broadcast_to(bad, shape).argmax()), shape)
             values = [np.broadcast_to(np.asarray(o), shape)[at] for o in operands]
-            text = f"{_name(part)} makes NaN of {' and '.join(map(_shown, values))}"
+            text = f"{_NAMES[type(part)](part)} makes NaN of {' and '.join(map(_shown, values))}"
             memory.report(f.NOT_A_NUMBER, text, inner, at[-2:])
             return
 
@@ -92,7 +92,7 @@ def _parts(e: Expr, frame: Frame, memory: _Unchecked) -> Iterator[Part]:
         else:
             yield from _parts(e.a if cond else e.b, frame, memory)
         return
-    if isinstance(e, Binary | Call | Cast | Unary):
+    if type(e) in _NAMES:
         for child in children(e):
             if isinstance(child, Expr):
                 yield from _parts(child, frame, memory)
@@ -106,10 +106,11 @@ def _nan(value: Any) -> Array:
     return np.isnan(array)
 
 
-def _name(e: Expr) -> str:
-    if isinstance(e, Binary):
-        return f"the operation {e.op}"
-    return e.fn if isinstance(e, Call) else "a conversion"
+_NAMES: dict[type[Expr], Callable[[Any], str]] = {
+    Binary: lambda e: f"the operation {e.op}", Unary: lambda e: f"the operation {e.op}",
+    Call: lambda e: e.fn, Cast: lambda e: "a conversion",
+}  # fmt: skip
+"""Operations, and what they are called in a message."""
 
 
 def _shown(value: Any) -> str:

@@ -59,8 +59,7 @@ def simulate(
     """Run all kernels of `program`; `arrays` (tensor parameters by name) change in place.
 
     `scalars` are runtime numbers and dynamic sizes by name; sizes that are missing are read off
-    the arrays' shapes. `checks`: True for all, False for none, or names out of ALL_CHECKS
-    and OPTIONAL_CHECKS ("default" names all of the former).
+    the arrays' shapes. `checks`: True, False, or names, as `findings.chosen_checks` has them.
     A while loop of many iterations that runs longer than `loop_seconds` is taken to have no end.
     After `max_steps` steps (a step is one statement of one group of blocks; None: no limit) the
     program is stopped, with a finding: unlike seconds, the same on every machine.

@@ -277,18 +277,8 @@ class TensorCore:
         b = self._gather(chain, 1, not first.trans[1])
         left, right = multiplicand(a), multiplicand(b)
         tile = left @ right
-        self._look_for_nan(first, left, right, tile)
+        _look_for_nan(self.group, first, (left, right), tile)
         self._accumulate(first, tile)
-
-    def _look_for_nan(self, product: Product, left: Array, right: Array, tile: Array) -> None:
-        if not self.group.findings.wants(f.NOT_A_NUMBER) or tile.dtype.kind != "f":
-            return
-        if np.isnan(tile).any() and not np.isnan(left).any() and not np.isnan(right).any():
-            self.group.report(
-                f.NOT_A_NUMBER, "a wgmma makes NaN: of infinity times zero, or of infinities of "
-                "both signs", product.loc, row=int(product.frame.rows[0]),
-                thread=int(product.frame.lanes[0]), buffer=product.d[0],
-            )  # fmt: skip
 
     def _gather(self, chain: list[Product], which: int, swap: bool) -> Array:
         """An operand as (rows of blocks, extent or k, ...): A as (M, K), B as (K, N)."""
@@ -337,6 +327,19 @@ def _check_written(group: BlockGroup, product: Product, numbers: Array) -> None:
         row=int(frame.rows[min(row, len(frame.rows) - 1)]),
         thread=int(frame.lanes[min(lane, len(frame.lanes) - 1)]), buffer=buffer,
     )  # fmt: skip
+
+
+def _look_for_nan(
+    group: BlockGroup, product: Product, operands: tuple[Array, Array], tile: Array
+) -> None:
+    if not group.findings.wants(f.NOT_A_NUMBER) or tile.dtype.kind != "f":
+        return
+    if np.isnan(tile).any() and not any(np.isnan(o).any() for o in operands):
+        group.report(
+            f.NOT_A_NUMBER, "a wgmma makes NaN: of infinity times zero, or of infinities of both "
+            "signs", product.loc, row=int(product.frame.rows[0]),
+            thread=int(product.frame.lanes[0]), buffer=product.d[0],
+        )  # fmt: skip
 
 
 def _warps(product: Product) -> Array:
