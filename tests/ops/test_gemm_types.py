@@ -110,6 +110,7 @@ def test_waiting_in_the_program(name: str) -> None:
         check_async(TARGETS[name], "cpu", only_wgmma=True)
 
 
+@pytest.mark.expects_findings
 def test_a_missing_wait_is_found() -> None:
     with pytest.raises(TileError, match="still runs"):
         check_condition(HOPPER, "cpu", wait=-1, waits=False)

@@ -43,6 +43,7 @@ def test_text_compiles(monkeypatch: pytest.MonkeyPatch, chip: Any, check: Check)
         compile_cuda(kernel.get_kernel_source(kernel_only=False), chip)
 
 
+@pytest.mark.expects_findings
 def test_a_false_assumption_is_found() -> None:
     @T.prim_func
     def main(A: T.Tensor((64,), "float32")):

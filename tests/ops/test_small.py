@@ -45,6 +45,7 @@ def test_prints_are_in_the_report() -> None:
 
 
 @target
+@pytest.mark.expects_findings
 def test_asserts(target: Any) -> None:
     kernel = asserting(target)
     a = torch.arange(64, dtype=torch.int32)

@@ -254,14 +254,20 @@ def reads_of(n: Node) -> list[Buffer]:
 
 def _plain_reads(n: Node) -> list[Buffer]:
     """Tensors that a node may read, but by atomics."""
-    if isinstance(n, Load):
-        return [n.buffer]
-    if isinstance(n, VectorCopy):
-        return [n.src.buffer]
-    if not isinstance(n, Invoke) or n.intrinsic.cost == "atomic":
+    rule = _READERS.get(type(n))
+    return [] if rule is None else rule(n)
+
+
+def _read_by(n: Invoke) -> list[Buffer]:
+    if n.intrinsic.cost == "atomic":
         return []
     refs = [o.buffer for o in n.operands if isinstance(o, Ref)]
     return refs + [o.tensor for o in n.operands if isinstance(o, TensorMap)]
+
+
+_READERS: dict[type[Node], Callable[[Any], list[Buffer]]] = {
+    Load: lambda n: [n.buffer], VectorCopy: lambda n: [n.src.buffer], Invoke: _read_by,
+}  # fmt: skip
 
 
 def _updates(n: Node) -> list[Buffer]:
