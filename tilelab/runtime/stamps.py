@@ -41,7 +41,7 @@ def events_of(rows: Sequence[list[int]], sites: Sequence[Stamp]) -> list[Event]:
     ran out of room is left out: its counterpart may be missing."""
     out: list[Event] = []
     stamps = [entries(row) for row in rows]
-    full = [row[-1].clock for row in stamps if len(row) == LIMIT]
+    full = [own[-1].clock for own, row in zip(stamps, rows, strict=True) if row[-1]]
     end = min(full, default=max((row[-1].clock for row in stamps if row), default=0))
     first = min((row[0].clock for row in stamps if row), default=0)
     for row in stamps:

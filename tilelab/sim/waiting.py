@@ -80,20 +80,21 @@ def _drive_roles(s: Strand, stmt: WarpRoles, frame: Frame) -> Iterator[Any]:
         free &= ~chosen
         if not chosen.any():
             continue
-        for mine in _by_themselves(role, frame):
+        for name, mine in _by_themselves(role, frame):
             for rows in groups:
                 part = frame.narrowed(rows, chosen & mine, s.group.size)
-                parts.append((role.name, role.body, part))
+                parts.append((name, role.body, part))
     idle = [frame.narrowed(None, free, s.group.size)] if free.any() else []
     yield from _branch(s, parts, idle, stmt)
 
 
-def _by_themselves(role: Role, frame: Frame) -> list[Any]:
-    """The threads of a role that go their own way, as selections of the frame's lanes."""
-    if not role.apart:
-        return [True]
+def _by_themselves(role: Role, frame: Frame) -> list[tuple[str, Any]]:
+    """The threads of a role that go their own way: a name of each part, and its selection of the
+    frame's lanes."""
+    if not role.apart or role.count == role.apart:
+        return [(role.name, True)]
     number = (frame.lanes - role.first) // role.apart
-    return [number == g for g in range(role.count // role.apart)]
+    return [(f"{role.name} {g}", number == g) for g in range(role.count // role.apart)]
 
 
 def _branch(

@@ -193,14 +193,16 @@ def _group_rings(plan: PipelinePlan, events: Sequence[Event]) -> Iterable[Found]
     waits = [e for e in events if e.kind == "wait" and e.name == "cp.async" and _line(e) == line]
     copies = _sorted(e for e in events if e.kind == "cp.async" and e.name in tiles)
     commits = _sorted(e for e in events if e.kind == "commit")  # on a GPU: when a group was closed
-    each, rest = divmod(len(copies), max(len(waits), 1))
-    if not waits or rest or not (copies or len(commits) >= len(waits)):
+    # Where fragments come ahead, the last iteration waits once more, for nothing.
+    counts = [n for n in (len(waits), len(waits) - 1) if n > 0 and len(copies) % n == 0]
+    if not counts or not (copies or len(commits) >= counts[0]):
         return  # copies at the edge are left out by some iterations: no group is known by count
+    each = len(copies) // counts[0]
     lines = {op.loc.line for op in plan.consumers if op.loc}
     last = max((e.end for e in events if _line(e) in lines), default=waits[-1].end)
     syncs = _sorted(e for e in events if e.kind == "wait" and e.name == "__syncthreads")
     uses: list[TimedUse] = []
-    for k, wait in enumerate(waits):
+    for k, wait in enumerate(waits[: counts[0]]):
         group = copies[k * each : (k + 1) * each]
         consume = next((e.end for e in syncs if e.start >= wait.end), wait.end)
         done = waits[k + 1].start if k + 1 < len(waits) else max(last, consume)

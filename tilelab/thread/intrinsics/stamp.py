@@ -2,7 +2,8 @@
 
 Hides the clock register and the form of the array: for each thread that stamps a row of LIMIT
 entries, each the clock (cycles of the multiprocessor) above the number of the place and, lowest, a
-small number of what the place was about. An entry of 0 was not written.
+small number of what the place was about. An entry of 0 was not written: a thread that stamps two
+rows (before its role and in it) counts on, so that the second does not begin at its start.
 """
 
 from __future__ import annotations
@@ -59,10 +60,9 @@ class Entry:
 
 
 def entries(row: list[int]) -> list[Entry]:
-    """The stamps of one row of the array, as far as it was written."""
-    out: list[Entry] = []
-    for value in row:
-        if not value:
-            break
-        out.append(Entry(value >> 2 * BITS, value >> BITS & (MOST - 1), value & (MOST - 1)))
-    return out
+    """The stamps of one row of the array, in order."""
+    return [
+        Entry(value >> 2 * BITS, value >> BITS & (MOST - 1), value & (MOST - 1))
+        for value in row
+        if value
+    ]
