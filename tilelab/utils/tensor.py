@@ -8,7 +8,7 @@ from typing import Any
 
 from tilelab.dtypes import DType, as_dtype
 from tilelab.errors import TileValueError
-from tilelab.ir import Expr, const_int
+from tilelab.ir import Buffer, Expr, Scope, const_int
 from tilelab.profiler import compare
 from tilelab.runtime.supply import TensorSupplyType, fill
 from tilelab.runtime.tensors import torch_dtype
@@ -20,6 +20,11 @@ __all__ = [
     "map_torch_type",
     "torch_assert_close",
 ]
+
+
+def _buffer(dtype: Any) -> Buffer:
+    """A parameter of an element type, as the maker of inputs asks for it."""
+    return Buffer("x", (1,), as_dtype(dtype), Scope.GLOBAL)
 
 
 @dataclass(frozen=True)
@@ -36,12 +41,12 @@ class KernelParam:
 
     def torch_dtype(self) -> Any:
         """The element type as torch names it."""
-        return torch_dtype(self.dtype)
+        return torch_dtype(_buffer(self.dtype))
 
 
 def map_torch_type(dtype: Any) -> Any:
     """The torch type of any spelling: "float16" -> torch.float16."""
-    return torch_dtype(as_dtype(dtype))
+    return torch_dtype(_buffer(as_dtype(dtype)))
 
 
 def get_tensor_supply(
@@ -61,7 +66,7 @@ def get_tensor_supply(
             )  # fmt: skip
         device = "cuda" if torch.cuda.is_available() else "cpu"
         sizes = tuple(extent for extent in shape if extent is not None)
-        return fill(sizes, as_dtype(param.dtype), supply_type, device)
+        return fill(sizes, _buffer(param.dtype), supply_type, device)
 
     return supply
 
