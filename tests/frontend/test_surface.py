@@ -28,7 +28,7 @@ OLDER_ORDER = frozenset({"Pipelined", "gemm", "reduce"})
 """Their last arguments stand as in 0.1.13, which had more of them."""
 
 REFUSED = frozenset({
-    "float4_e2m1fn", "int4", "gemm_sp", "WSID", "WSPipeline",
+    "gemm_sp", "WSID", "WSPipeline",
     "WSRole", "WSSchedule", "WSScope", "WSSync", "annotate_ws_schedule", "ws_op",
 })  # fmt: skip
 """Names of the list that this version does not have."""

@@ -29,7 +29,10 @@ def converted(values: Array, to: DType) -> Array:
         return values
     if to.is_float:
         special = _SPECIAL.get(to.name)
-        return values.astype(kind) if special is None else special(values, to)
+        if special is not None:
+            return special(values, to)
+        with np.errstate(over="ignore"):  # too large a number becomes infinite
+            return values.astype(kind)
     if not to.is_int or values.dtype.kind in "iub":
         return values.astype(kind)
     word = kind if to.bits >= 32 else np.dtype(np.int32)
