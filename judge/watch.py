@@ -62,7 +62,7 @@ class Watch:
         self._own = own
         self._private = tuple(private)
         self._told: set[str] = set()
-        self._on = False
+        self.on = False
         self._known: dict[str, dict[str, Any]] = {}
         self._handlers: dict[int, Any] = {}
 
@@ -70,7 +70,7 @@ class Watch:
         """Watch from now on; cannot be undone in this process."""
         self._known = {name: _callables(vars(m)) for name, m in _modules()}
         self._handlers = _signal_handlers()
-        self._on = True
+        self.on = True
         sys.addaudithook(self._hook)
 
     def look_for_patches(self) -> None:
@@ -166,10 +166,17 @@ def _is_introspection(path: str) -> bool:
 
 def _is_students(given: Any, file: str) -> bool:
     """Whether a function found in somebody else's module was defined in the student's file."""
-    value = getattr(given, "__func__", given)
-    return isinstance(value, types.FunctionType) and value.__code__.co_filename == file
+    bound = _is(given, (types.MethodType, classmethod, staticmethod))
+    value = given.__func__ if bound else given
+    return _is(value, (types.FunctionType,)) and value.__code__.co_filename == file
 
 
 def _callables(values: Mapping[str, Any]) -> dict[str, Any]:
     kinds = (types.FunctionType, types.BuiltinFunctionType, type, property, classmethod)
-    return {key: value for key, value in values.items() if isinstance(value, kinds)}
+    return {key: value for key, value in values.items() if _is(value, kinds)}
+
+
+def _is(value: Any, kinds: tuple[type, ...]) -> bool:
+    """isinstance by the value's own type: a library's lazy attribute answers a question for its
+    class by running code."""
+    return issubclass(type(value), kinds)

@@ -26,6 +26,8 @@ from judge.sandbox import Limits, lock_down  # noqa: E402
 from judge.watch import Watch  # noqa: E402
 
 FILE = "solution.py"
+LIBRARIES = ("numpy", "torch")
+"""What a file may well import, loaded before the watch begins."""
 MAX_DEPTH, MAX_TEXT, MAX_BITS = 4, 300, 256
 NO_ROOM = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
@@ -121,6 +123,7 @@ class Worker:
         """Run the student's file as a module and find its entry function."""
         scope: dict[str, Any] = {"__name__": "solution", "__file__": FILE}
         source: str = request["source"]
+        self._begin(source)
         # Tracing a kernel reads its source, and tracebacks quote it.
         linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
         exec(compile(source, FILE, "exec"), scope)
@@ -128,6 +131,17 @@ class Worker:
         found = [k for k, v in scope.items() if callable(v) and _is_defined_here(v)]
         kind = "" if self._entry is None else type(self._entry).__name__
         return {"op": "loaded", "callable": callable(self._entry), "found": found, "kind": kind}
+
+    def _begin(self, source: str) -> None:
+        """Watch, once the libraries are there that the file may import: what they do while they
+        are imported (threads, native code) is none of the student's."""
+        if self.watch is None or self.watch.on:
+            return
+        for name in LIBRARIES:
+            if name in source:
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(name)
+        self.watch.begin()
 
     def call(self, request: dict[str, Any]) -> dict[str, Any]:
         """Call the entry function."""
@@ -162,7 +176,6 @@ def main() -> None:
         os.chdir(temporary)
     # Before any line of the student's has run, so this report can be trusted.
     worker.say({"op": "ready", "sandbox": state})
-    worker.watch.begin()
     worker.serve()
     os._exit(0)  # nothing of the student's runs after the last answer
 

@@ -35,6 +35,10 @@ FENCED_JUST_BEFORE = (
     "the product issued just before has fenced, and nothing writes registers in between; a gemm is "
     "lowered without knowing what stands before it"
 )
+OVERWRITES = (
+    "the product overwrites its accumulator and reads no other register; the PTX ISA asks for the "
+    "fence all the same, because threads read those registers before"
+)
 SAME_PHASE_TWICE = (
     "overlap-gemms waits for one phase twice, on purpose: each holds the assembler to the order of "
     "the statements around it, and any one of the two is enough to know that the tile has come"
@@ -54,6 +58,7 @@ UNSEEN: dict[tuple[str, str, str, str], str] = {
     ("nested-1", "sm_90a", "syncthreads", "a is still being read"): ENDS_TOGETHER,
     ("nested-2", "sm_90a", "syncthreads", "the tiles of the loop's last run"): ENDS_TOGETHER,
     ("attention-0", "sm_90a", "fence_proxy_async", "make ordinary writes visible"): COVERED,
+    ("attention-0", "sm_90a", "warpgroup_arrive", "order earlier register"): OVERWRITES,
     ("attention-2", "sm_80", "cp_async_commit", ""): ENDS_HERE,
     ("attention-2", "sm_90a", "warpgroup_arrive", "order earlier register"): FENCED_JUST_BEFORE,
     ("attention-2", "sm_90a", "mbarrier_wait", "the slot's tiles have arrived"): SAME_PHASE_TWICE,

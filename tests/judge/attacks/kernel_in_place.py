@@ -10,7 +10,7 @@ def vector_add(N, dtype="float32"):
     @T.prim_func
     def add(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
         with T.Kernel(1, threads=32):
-            for i in T.serial(N):
+            for i in T.Parallel(N):
                 A[i] = A[i] + B[i]
 
     return add

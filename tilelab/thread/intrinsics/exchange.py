@@ -42,7 +42,7 @@ def shuffle(mode: str) -> Intrinsic:
     operands = (_MASK, _VALUE, Param("choice", "value"), Param("width", "value"))
     text = f"""
 template <typename T> {INLINE} T shfl_{mode}(unsigned mask, T value, int choice, int width) {{
-  return shuffled(value, [=](auto v) {{ return {function}(mask, v, choice, width); }});
+  return from_shuffle<T>({function}(mask, to_shuffle(value), choice, width));
 }}"""
     return Intrinsic(
         f"shfl_{mode}", operands, f"tl::shfl_{mode}({{mask}}, {{value}}, {{choice}}, {{width}})",

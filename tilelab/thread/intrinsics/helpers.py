@@ -46,16 +46,24 @@ SMEM_ADDR = helper(
 SHUFFLED = helper(
     "shuffled",
     f"""
-// a value through a shuffle of words: 8-bit types have no shuffle of their own
-template <typename T, typename F> {INLINE} T shuffled(T value, F exchange) {{
+// a value as shuffles take it, and back: 8-bit types have no shuffle of their own
+template <typename T> {INLINE} auto to_shuffle(T value) {{
   if constexpr (sizeof(T) == 1) {{
     unsigned char byte;
     memcpy(&byte, &value, 1);
-    byte = (unsigned char)exchange((unsigned)byte);
+    return (u32)byte;
+  }} else {{
+    return value;
+  }}
+}}
+template <typename T, typename W> {INLINE} T from_shuffle(W word) {{
+  if constexpr (sizeof(T) == 1) {{
+    unsigned char byte = (unsigned char)word;
+    T value;
     memcpy(&value, &byte, 1);
     return value;
   }} else {{
-    return exchange(value);
+    return word;
   }}
 }}
 """,

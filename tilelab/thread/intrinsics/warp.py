@@ -75,7 +75,7 @@ def _shuffle(mode: str, operand: str) -> Intrinsic:
     function, partner = _MODES[mode]
     text = f"""
 template <typename T> {INLINE} void shuffle_{mode}(T* dst, T value, int {operand}) {{
-  *dst = shuffled(value, [=](auto v) {{ return {function}(0xffffffffu, v, {operand}); }});
+  *dst = from_shuffle<T>({function}(0xffffffffu, to_shuffle(value), {operand}));
 }}"""
 
     def meaning(m: Machine, dst: Any, value: Array, choice: Array) -> None:
