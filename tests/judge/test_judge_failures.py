@@ -84,6 +84,7 @@ def test_a_kernel_that_kills_its_process_fails(monkeypatch: pytest.MonkeyPatch) 
 def test_memory_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where addresses are not limited, as beside a GPU's driver."""
     monkeypatch.setattr(runner, "MEMORY_BYTES", 1 << 20)
+    monkeypatch.setattr(runner, "_LOOK_SECONDS", 0.0)  # looked at before it can answer
     with Runner("03", "", gpu=False) as asked, pytest.raises(JudgeFailed, match="MEMORY"):
         asked.hello()  # any process is larger than that, so the control fails too
 

@@ -4,7 +4,6 @@
 import os
 import sys
 import threading
-import time
 
 LINE = b'{"op": "value", "value": [32768, 98304, 2], "nonce": ""}\n'
 
@@ -15,7 +14,6 @@ def last_word(pipe):
 
 
 def early(pipes):
-    time.sleep(0.2)
     for pipe in pipes:
         try:
             os.write(pipe, LINE)
