@@ -14,13 +14,13 @@ import os
 import time
 from dataclasses import asdict
 from multiprocessing import forkserver
-from pathlib import Path
 from typing import Any
 
 from judge.exercise import ROOT
 from judge.failure import JudgeFailed
 from judge.kernels import KernelCase
 from judge.running import failed
+from judge.sandbox import resident_bytes
 from judge.serve import MEMORY_BYTES, serve
 
 START_SECONDS = 120.0
@@ -105,15 +105,6 @@ class Runner:
         )
         self._process.start()
         far.close()
-
-
-def resident_bytes(pid: int) -> int:
-    """Memory that a process holds; 0 where the system does not tell."""
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _context() -> Any:

@@ -117,8 +117,18 @@ def _set_limits(limits: Limits) -> str:
 
 def mapped_bytes() -> int:
     """Addresses that this process has mapped; 0 where the system does not tell."""
+    return _memory("self", 0)
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory that a process holds; 0 where the system does not tell."""
+    return _memory(pid, 1)
+
+
+def _memory(process: int | str, column: int) -> int:
+    """Bytes by a column of /proc/PID/statm: 0 is what is mapped, 1 what is resident."""
     try:
-        pages = Path("/proc/self/statm").read_text("ascii").split()[0]
+        pages = Path(f"/proc/{process}/statm").read_text("ascii").split()[column]
     except (OSError, IndexError):
         return 0
     return int(pages) * resource.getpagesize()

@@ -54,6 +54,10 @@ class Limits:
     clock_hz: float  # at which the data sheet states its peaks
 
 
+REGISTERS_BESIDE_TILES = 40
+"""What a thread needs beside its tiles: addresses, counters, temporaries (seen in builds)."""
+
+
 @dataclass(frozen=True)
 class Target:
     """What to compile for: `features` are used, `arch` names the machine code that is built."""

@@ -17,7 +17,7 @@ from tilelab.carver.arch.cuda import CUDA
 from tilelab.carver.roller.hint import Hint
 from tilelab.carver.roller.rasterization import NoRasterization, Rasterization2DRow
 from tilelab.dtypes import as_dtype
-from tilelab.target import Limits
+from tilelab.target import REGISTERS_BESIDE_TILES, Limits
 from tilelab.thread.occupancy import occupancy
 from tilelab.tile.ops.gemm_plan import GemmPlan, GemmWarpPolicy, Request, Side, plan_gemm
 
@@ -25,7 +25,6 @@ _ROWS_AND_COLS = (32, 64, 128, 256)
 _DEPTH_BYTES = (64, 128, 256)  # of a row of a stage: half, all and twice the widest swizzle
 _STAGES, _THREADS = (2, 3, 4), (128, 256)
 _WARPS_OF = {"wgmma": 4, "mma": 1}
-_OWN_REGISTERS = 40  # addresses, loop counters and operands of a thread, beside its accumulators
 _CYCLE_SECONDS = 1 / 1.6e9
 _L2_BYTES_PER_CYCLE = 64  # that a multiprocessor gets from the L2 cache
 _LONE_WARPGROUP = 0.93  # of the tensor cores' rate, measured: nobody fills the gaps of one consumer
@@ -99,7 +98,7 @@ class MatmulTemplate:
         limits = self._chip.target.limits
         element, accumulator = (as_dtype(t).bytes for t in (self.in_dtype, self.accum_dtype))
         shared = stages * (plan.m + plan.n) * plan.k * element
-        registers = plan.m * plan.n * accumulator // 4 // threads + _OWN_REGISTERS
+        registers = plan.m * plan.n * accumulator // 4 // threads + REGISTERS_BESIDE_TILES
         if shared > limits.shared_per_block or registers > limits.registers_per_thread:
             return None
         resident = occupancy(shared, threads, registers, limits).blocks

@@ -14,10 +14,8 @@ from typing import Any
 from tilelab.errors import Loc, TileIndexError
 from tilelab.ir import (
     Binary,
-    Break,
     Buffer,
     Const,
-    Continue,
     Expr,
     For,
     Function,
@@ -36,6 +34,7 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.ir.expr import LOGICAL
+from tilelab.ir.stmt import may_leave
 
 Range = tuple[int, int]
 Ranges = Mapping[int, Range]
@@ -72,7 +71,7 @@ def _seq(block: Seq, known: Ranges) -> None:
 
 
 def _loop(loop: For, known: Ranges) -> None:
-    if _may_leave(loop.body):
+    if may_leave(loop.body):
         return
     start, extent, step = const_int(loop.start), const_int(loop.extent), const_int(loop.step)
     if extent == 0:
@@ -85,7 +84,7 @@ def _loop(loop: For, known: Ranges) -> None:
 
 def _box(loop: ParallelFor, known: Ranges) -> None:
     extents = [const_int(e) for e in loop.extents]
-    if 0 in extents or _may_leave(loop.body):
+    if 0 in extents or may_leave(loop.body):
         return
     pairs = zip(loop.vars, extents, strict=True)
     _seq(loop.body, {**known, **{id(v): (0, n - 1) for v, n in pairs if n is not None}})
@@ -104,10 +103,6 @@ def _store(store: Store, known: Ranges) -> None:
 _RULES: dict[type[Node], Callable[[Any, Ranges], None]] = {
     Seq: _seq, For: _loop, ParallelFor: _box, Let: _let, Store: _store,
 }  # fmt: skip
-
-
-def _may_leave(body: Seq) -> bool:
-    return any(isinstance(n, Break | Continue) for n in walk(body))
 
 
 def _loads(node: Node, known: Ranges, loc: Loc | None) -> None:

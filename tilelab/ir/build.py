@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tilelab.dtypes import BOOL, FLOAT32, INT32, INT64, DType, computing, integer_range, promote
@@ -11,6 +11,7 @@ from tilelab.ir.core import Node
 from tilelab.ir.expr import (
     COMPARISONS,
     LOGICAL,
+    Binary,
     Call,
     Cast,
     Const,
@@ -192,6 +193,15 @@ def cast(a: Any, dtype: DType) -> Expr:
         if e.dtype.is_int and dtype.bits < 32:
             return Const((int(e.value) - least) % (most - least + 1) + least, dtype)
     return Cast(dtype, e)
+
+
+def conjuncts(cond: Expr) -> Iterator[Expr]:
+    """The conditions that all hold where `cond` does: itself, or the parts of an `and`."""
+    if isinstance(cond, Binary) and cond.op == "and":
+        yield from conjuncts(cond.a)
+        yield from conjuncts(cond.b)
+    else:
+        yield cond
 
 
 def select(cond: Any, a: Any, b: Any) -> Expr:

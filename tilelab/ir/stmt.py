@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tilelab.dtypes import DType
 from tilelab.errors import Loc
 from tilelab.ir.buffer import Buffer
-from tilelab.ir.core import Node
+from tilelab.ir.core import Node, walk
 from tilelab.ir.expr import Expr, Var
 
 
@@ -96,6 +96,12 @@ class Break(Stmt):
 @dataclass(frozen=True, eq=False)
 class Continue(Stmt):
     """Go on with the innermost loop's next iteration."""
+
+
+def may_leave(body: Node) -> bool:
+    """Whether a break or continue stands under `body`: an iteration may end before its last
+    statement."""
+    return any(isinstance(n, Break | Continue) for n in walk(body))
 
 
 @dataclass(frozen=True, eq=False)

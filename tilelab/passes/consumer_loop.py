@@ -1,4 +1,4 @@
-"""The loop of a consumer role taken apart: waits for slots, releases of slots, iterations moved.
+"""The loops of a consumer role: found, and taken apart into waits for slots, releases and work.
 
 Hides how waits and releases are told from work. `overlap_gemms` and `double_buffer` rearrange such
 loops.
@@ -6,13 +6,38 @@ loops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from tilelab.ir import Expr, For, If, Let, Stmt, Var, const_int
-from tilelab.ir.rewrite import substitute
+from tilelab.ir import Expr, For, If, Kernel, Let, LoopKind, Node, Stmt, Var, const_int
+from tilelab.ir.rewrite import rewrite_statements, substitute
+from tilelab.passes.base import PassContext
+from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.versions import with_own_variables
 from tilelab.thread.intrinsics.barrier import MBARRIER_ARRIVE, MBARRIER_WAIT
-from tilelab.thread.nodes import Invoke, Ref
+from tilelab.thread.nodes import Invoke, Ref, Role
+from tilelab.tile.context import LowerContext
+
+Turn = Callable[[For, Role, LowerContext], "Stmt | None"]
+
+
+def rewrite_loops(kernel: Kernel, ctx: PassContext, turn: Turn) -> Kernel:
+    """`kernel` with the serial loops of its consumer role as `turn(loop, role, context)` gives
+    them; where it gives None, the loop stays and loops inside are asked."""
+
+    def in_role(role: Node) -> Node | None:
+        if not isinstance(role, Role) or role.name != "consumer":
+            return None
+        lower = planning_context(kernel, ctx, role.count)
+
+        def turned(loop: Node) -> Node | None:
+            if not isinstance(loop, For) or loop.kind is not LoopKind.SERIAL:
+                return None
+            return turn(loop, role, lower)
+
+        return replace(role, body=rewrite_statements(role.body, turned))
+
+    return rewrite_statements(kernel, in_role)
 
 
 def without_names(body: Sequence[Stmt]) -> list[Stmt]:
@@ -60,4 +85,4 @@ def at(body: Sequence[Stmt], loop: For, value: Expr) -> tuple[Stmt, ...]:
     return with_own_variables(body, {loop.var: value})
 
 
-__all__ = ["at", "frees", "is_wait", "releases", "slots_allow", "without_names"]
+__all__ = ["at", "frees", "is_wait", "releases", "rewrite_loops", "slots_allow", "without_names"]

@@ -25,9 +25,9 @@ from tilelab.ir import (
     Seq,
     Stmt,
     Store,
-    map_children,
     walk,
 )
+from tilelab.ir.rewrite import rewrite_statements
 from tilelab.passes.base import PassContext
 from tilelab.passes.touch import touches
 from tilelab.tile.operands import is_whole, whole
@@ -79,14 +79,14 @@ def joined_again(kernel: Kernel, buffer: Buffer) -> Kernel | None:
         return None
     parts = {id(op.parts_of) for op in mine}
 
-    def visit(n: Node) -> Node:
+    def joined(n: Node) -> Node | None:
         if any(n is op for op in mine):
             return Seq((), loc=mine[0].loc)
         if isinstance(n, Reduce) and id(n.dst.buffer) in parts:
             return replace(n, joins=True)
-        return n if isinstance(n, Expr) else map_children(n, visit)
+        return None
 
-    return map_children(kernel, visit)
+    return rewrite_statements(kernel, joined)
 
 
 def _growing(loop: For, before: Sequence[Stmt]) -> Iterator[Growing]:

@@ -21,14 +21,10 @@ from dataclasses import dataclass, replace
 
 from tilelab.ir import (
     Alloc,
-    Break,
     Buffer,
-    Continue,
     For,
     If,
     Kernel,
-    LoopKind,
-    Node,
     Scope,
     Seq,
     Stmt,
@@ -37,14 +33,20 @@ from tilelab.ir import (
     const_int,
     walk,
 )
-from tilelab.ir.rewrite import rewrite_statements
+from tilelab.ir.stmt import may_leave
 from tilelab.passes.base import PassContext, kernel_pass
-from tilelab.passes.consumer_loop import at, is_wait, releases, slots_allow, without_names
+from tilelab.passes.consumer_loop import (
+    at,
+    is_wait,
+    releases,
+    rewrite_loops,
+    slots_allow,
+    without_names,
+)
 from tilelab.passes.forward_scale import whole_store
-from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.shared_extent import MERGE
 from tilelab.passes.shared_room import room
-from tilelab.passes.touch import touches
+from tilelab.passes.touch import touches, uses, writes
 from tilelab.passes.versions import in_slot, versioned
 from tilelab.thread.intrinsics.barrier import FENCE_PROXY_ASYNC, SYNCTHREADS
 from tilelab.thread.nodes import Invoke, Role
@@ -62,23 +64,14 @@ def double_buffer(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Let a product run while threads write the next one's operand."""
     found: list[Parts] = []
 
-    def in_role(node: Node) -> Node | None:
-        if not isinstance(node, Role) or node.name != "consumer":
+    def turned(loop: For, role: Role, lower: LowerContext) -> Stmt | None:
+        parts = parts_of(loop, kernel, lower)
+        if parts is None or not _fits(kernel, parts, ctx):
             return None
-        lower = planning_context(kernel, ctx, node.count)
+        found.append(parts)
+        return _in_turn(parts, again=not any(loop is s for s in role.body.body))
 
-        def turned(inner: Node) -> Node | None:
-            if not isinstance(inner, For) or inner.kind is not LoopKind.SERIAL:
-                return None
-            parts = parts_of(inner, kernel, lower)
-            if parts is None or not _fits(kernel, parts, ctx):
-                return None
-            found.append(parts)
-            return _in_turn(parts, again=not any(inner is s for s in node.body.body))
-
-        return replace(node, body=rewrite_statements(node.body, turned))
-
-    done = rewrite_statements(kernel, in_role)
+    done = rewrite_loops(kernel, ctx, turned)
     for parts in found:
         names = ", ".join(b.name for b in parts.tiles)
         ctx.note(
@@ -110,7 +103,7 @@ def parts_of(loop: For, kernel: Kernel, lower: LowerContext) -> Parts | None:
     place = next((i for i, s in enumerate(body) if isinstance(s, Gemm)), None)
     if len(gemms) != 1 or place is None:
         return None
-    if any(isinstance(n, Break | Continue) for n in walk(loop.body)):
+    if may_leave(loop.body):
         return None
     gemm = body[place]
     assert isinstance(gemm, Gemm)
@@ -126,7 +119,7 @@ def parts_of(loop: For, kernel: Kernel, lower: LowerContext) -> Parts | None:
     tiles = _written_tiles(work, gemm, kernel)
     if not tiles or not slots_allow(waits) or (last and not waits):
         return None
-    if any(t.buffer.storage is gemm.c.buffer.storage for s in work for t in touches(s)):
+    if any(uses(s, gemm.c.buffer) for s in work):
         return None  # somebody wants the product of the iteration before
     places = {id(b): versioned(b, PLACES) for b in tiles}
     return Parts(loop, work, waits, gemm, last, tiles, places)
@@ -138,7 +131,7 @@ def _written_tiles(work: Sequence[Stmt], gemm: Gemm, kernel: Kernel) -> tuple[Bu
     found: list[Buffer] = []
     for region in (gemm.a, gemm.b):
         tile = region.buffer
-        writers = [s for s in work if _writes(s, tile)]
+        writers = [s for s in work if writes(s, tile)]
         if not writers:
             continue
         stmts = [t.stmt for t in touches(kernel) if t.buffer.storage is tile.storage]
@@ -147,10 +140,6 @@ def _written_tiles(work: Sequence[Stmt], gemm: Gemm, kernel: Kernel) -> tuple[Bu
             return ()
         found.append(tile)
     return tuple(found)
-
-
-def _writes(stmt: Stmt, tile: Buffer) -> bool:
-    return any(t.is_write and t.buffer.storage is tile.storage for t in touches(stmt))
 
 
 def _writes_all(stmt: Stmt, tile: Buffer) -> bool:

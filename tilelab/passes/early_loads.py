@@ -17,7 +17,7 @@ from tilelab.passes.plan_pipeline import WARPGROUP
 from tilelab.passes.ring import Ring, make_ring
 from tilelab.passes.shared_extent import MERGE, extent_of, round_up
 from tilelab.passes.shared_room import room
-from tilelab.passes.touch import touches
+from tilelab.passes.touch import touches, uses
 from tilelab.passes.versions import slot_refusal
 from tilelab.tile.operands import is_whole
 from tilelab.tile.ops.copy import Copy
@@ -82,8 +82,7 @@ def _may_move(
             continue
         if touch.is_write and any(touch.buffer.storage is b.storage for b in (tile, tensor)):
             return False
-    before = (t for s in rest[:place] for t in touches(s))
-    return not any(t.buffer.storage is tile.storage for t in before)
+    return not any(uses(s, tile) for s in rest[:place])
 
 
 def _arrivals(copy: Copy, rest: Sequence[Stmt], kernel: Kernel, ctx: PassContext) -> int:

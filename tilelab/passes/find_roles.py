@@ -25,7 +25,7 @@ from tilelab.ir import (
 )
 from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.find_teams import find_teams
-from tilelab.passes.thread_ranges import Threads, sides, threads_where
+from tilelab.passes.thread_ranges import Threads, ranges_of
 from tilelab.thread.nodes import Invoke, Role, WarpRoles
 from tilelab.tile.op import TileOp
 
@@ -61,18 +61,10 @@ class _Finder:
         """The roles of a branch, or None when it stays a branch."""
         if not _wants_own_threads(branch):
             return None
-        found: list[Role] = []
-        left: Threads | None = self.block
-        for cond, body in sides(branch):
-            if left is None:
-                return None
-            mine = left if cond is None else threads_where(cond, self.thread, left)
-            if mine is None or not mine.whole_warps or mine == self.block:
-                return None
-            count = mine.stop - mine.first
-            name = f"threads {mine.first} to {mine.stop - 1}"
-            found.append(Role(name, mine.first, count, body, own_barriers=False))
-            left = left.minus(mine)
+        ranges = ranges_of(branch, self.thread, self.block)
+        if ranges is None or not all(t.whole_warps and t != self.block for _, t, _ in ranges):
+            return None
+        found = [Role(t.text, t.first, t.count, body, own_barriers=False) for _, t, body in ranges]
         self.ctx.note(f"{len(found)} warp role(s) by thread index", branch)
         return WarpRoles(tuple(found), loc=branch.loc)
 

@@ -6,13 +6,11 @@ a condition is taken to pieces; what cannot be told is an error, not a tile with
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from tilelab.errors import TileNotSupported
 from tilelab.ir import (
     Alloc,
-    Binary,
     Buffer,
     Expr,
     For,
@@ -32,8 +30,9 @@ from tilelab.ir import (
     map_children,
     walk,
 )
+from tilelab.ir.build import conjuncts
 from tilelab.passes.base import PassContext
-from tilelab.passes.thread_ranges import Threads, sides, threads_where
+from tilelab.passes.thread_ranges import Threads, ranges_of, threads_where
 from tilelab.passes.uniform import Uniformity
 from tilelab.thread.nodes import Role, WarpRoles
 from tilelab.tile.op import TileOp
@@ -90,22 +89,16 @@ class _Teams:
 
     def _ranges(self, stmt: If, within: Threads) -> list[tuple[Expr, Threads, Seq]] | None:
         """The threads of every side, and the condition that says them; None where they are none."""
-        out: list[tuple[Expr, Threads, Seq]] = []
-        left: Threads | None = within
-        for cond, body in sides(stmt):
-            if left is None:
-                return None
-            mine = left if cond is None else threads_where(cond, self.thread, left)
-            if mine is None or self.thread is None:
-                return None
-            said = cond if cond is not None and not out else _between(self.thread, mine)
-            out.append((said, mine, body))
-            left = left.minus(mine)
-        return out
+        ranges, thread = ranges_of(stmt, self.thread, within), self.thread
+        if ranges is None or thread is None:
+            return None
+        # A later side's own condition holds for threads of the sides before it too.
+        said = (stmt.cond, *(_between(thread, mine) for _, mine, _ in ranges[1:]))
+        return [(c, mine, body) for c, (_, mine, body) in zip(said, ranges, strict=True)]
 
     def _of_range_and_rest(self, stmt: If, within: Threads) -> Stmt:
         """`if tx < 48 and more` as two branches, where only one of them is on the thread."""
-        parts = list(_conjuncts(stmt.cond))
+        parts = list(conjuncts(stmt.cond))
         on_thread = [c for c in parts if threads_where(c, self.thread, within) is not None]
         rest = [c for c in parts if not any(c is x for x in on_thread)]
         plain = stmt.orelse is None or not stmt.orelse.body
@@ -118,13 +111,12 @@ class _Teams:
     def _team(self, stmt: If, cond: Expr, mine: Threads, body: Seq) -> Stmt:
         """One side, for its threads."""
         done = map_children(body, lambda n: self.visit(n, mine))
-        spread, count = _spread_in(body), mine.stop - mine.first
+        spread, count = _spread_in(body), mine.count
         branch = If(cond, done, loc=stmt.loc)
         if not spread or count <= 0:
             return branch
         if mine.whole_warps:
-            name = f"threads {mine.first} to {mine.stop - 1}"
-            role = Role(name, mine.first, count, done, own_barriers=False)
+            role = Role(mine.text, mine.first, count, done, own_barriers=False)
             return WarpRoles((role,), loc=stmt.loc)
         foreign = _foreign_fragments(body)
         if foreign and mine.first == 0 and all(b.static_shape in ((), (1,)) for b in foreign):
@@ -137,7 +129,7 @@ class _Teams:
                 raise self.refused(
                     op, f"{op.op_name} needs whole warps, and here are {count} threads"
                 )
-        self.ctx.note(f"tiles are spread over threads {mine.first} to {mine.stop - 1}", stmt)
+        self.ctx.note(f"tiles are spread over {mine.text}", stmt)
         return replace(branch, threads=(mine.first, count))
 
     def refused(self, stmt: Node, why: str) -> TileNotSupported:
@@ -153,14 +145,6 @@ class _Teams:
 
 def _between(thread: Var, mine: Threads) -> Expr:
     return _all([binary(">=", thread, mine.first), binary("<", thread, mine.stop)])
-
-
-def _conjuncts(cond: Expr) -> Iterator[Expr]:
-    if isinstance(cond, Binary) and cond.op == "and":
-        yield from _conjuncts(cond.a)
-        yield from _conjuncts(cond.b)
-    else:
-        yield cond
 
 
 def _all(conditions: list[Expr]) -> Expr:

@@ -13,22 +13,20 @@ from dataclasses import replace
 from operator import is_
 
 from tilelab.ir import (
-    Break,
     Buffer,
     Const,
-    Continue,
     For,
     Kernel,
     Seq,
     Stmt,
     binary,
     const_int,
-    walk,
 )
 from tilelab.ir.rewrite import map_statements
+from tilelab.ir.stmt import may_leave
 from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.lowering_context import planning_context
-from tilelab.passes.touch import touches
+from tilelab.passes.touch import touches, uses
 from tilelab.tile.operands import is_whole
 from tilelab.tile.ops.fill import Fill
 from tilelab.tile.ops.gemm import Gemm, plan_of
@@ -83,9 +81,9 @@ def _fold_first(body: list[Stmt], place: int, loop: For, kernel: Kernel, ctx: Pa
 
 def _fold_round(body: list[Stmt], place: int, loop: For, kernel: Kernel, ctx: PassContext) -> None:
     """A clear before a loop, and one behind the accumulator's last use in each iteration."""
-    inner = [] if _leaves_early(loop) else list(loop.body.body)
+    inner = [] if may_leave(loop.body) else list(loop.body.body)
     for gemm in (s for s in inner if isinstance(s, Gemm)):
-        mine = [s for s in inner if _touched(s, gemm.c.buffer)]
+        mine = [s for s in inner if uses(s, gemm.c.buffer)]
         last = _clear_before(inner, gemm.c.buffer)
         before = _clear_before(body[:place], gemm.c.buffer)
         if mine[0] is not gemm or last is None or before is None:
@@ -104,11 +102,6 @@ def _fold_round(body: list[Stmt], place: int, loop: For, kernel: Kernel, ctx: Pa
         return
 
 
-def _leaves_early(loop: For) -> bool:
-    """Whether an iteration may end before its last statement."""
-    return any(isinstance(n, Break | Continue) for n in walk(loop.body))
-
-
 def _with(loop: For, old: Stmt, new: Stmt) -> For:
     inner = tuple(new if s is old else s for s in loop.body.body)
     return replace(loop, body=replace(loop.body, body=inner))
@@ -116,10 +109,6 @@ def _with(loop: For, old: Stmt, new: Stmt) -> For:
 
 def _drop(body: list[Stmt], stmt: Stmt) -> None:
     body[next(i for i, s in enumerate(body) if s is stmt)] = FOLDED
-
-
-def _touched(stmt: Stmt, buffer: Buffer) -> bool:
-    return any(t.buffer.storage is buffer.storage for t in touches(stmt))
 
 
 def _can_overwrite(gemm: Gemm, kernel: Kernel, ctx: PassContext) -> bool:
@@ -134,7 +123,7 @@ def _can_overwrite(gemm: Gemm, kernel: Kernel, ctx: PassContext) -> bool:
 def _only_user(loop: For, kernel: Kernel, ctx: PassContext) -> Gemm | None:
     """The wgmma in a loop's body that alone touches its accumulator there, and surely runs."""
     count = const_int(loop.extent)
-    if count is None or count < 1 or _leaves_early(loop):
+    if count is None or count < 1 or may_leave(loop.body):
         return None
     for stmt in loop.body.body:
         if not isinstance(stmt, Gemm) or not _can_overwrite(stmt, kernel, ctx):
@@ -148,7 +137,7 @@ def _only_user(loop: For, kernel: Kernel, ctx: PassContext) -> Gemm | None:
 def _clear_before(before: list[Stmt], accumulator: Buffer) -> Fill | None:
     """The last statement that touches an accumulator, when it fills all of it with zeros."""
     for stmt in reversed(before):
-        if not _touched(stmt, accumulator):
+        if not uses(stmt, accumulator):
             continue
         if not isinstance(stmt, Fill) or not isinstance(stmt.value, Const):
             return None

@@ -30,7 +30,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.rewrite import rewrite
 from tilelab.passes.base import PassContext
-from tilelab.passes.touch import touches
+from tilelab.passes.touch import uses
 from tilelab.tile.operands import is_whole
 from tilelab.tile.ops.fill import Fill
 from tilelab.tile.ops.gemm import Gemm
@@ -117,7 +117,7 @@ def _moved(body: list[Stmt], place: int, found: Scaling) -> list[Stmt] | None:
     out[place] = _unscaled(found)
     for later in range(place + 1, len(body)):
         stmt = body[later]
-        if not _touches(stmt, tile):
+        if not uses(stmt, tile):
             continue
         if isinstance(stmt, Reduce) and stmt.kind == "max" and stmt.dst.buffer is not tile:
             if stmt.src.buffer is not tile:
@@ -139,10 +139,6 @@ def _unscaled(found: Scaling) -> Stmt:
         return Seq((), loc=found.loop.loc)
     store = replace(found.store, value=found.plain)
     return replace(found.loop, body=replace(found.loop.body, body=(store,)))
-
-
-def _touches(stmt: Stmt, tile: Buffer) -> bool:
-    return any(t.buffer.storage is tile.storage for t in touches(stmt))
 
 
 def _used_scaled(stmt: Stmt, found: Scaling) -> Stmt | None:
@@ -170,7 +166,7 @@ def _reads_own(stmt: Stmt, store: Store) -> bool:
 
 def _begins_anew(body: list[Stmt], tile: Buffer) -> bool:
     """Whether the first statement of the block that touches the tile overwrites all of it."""
-    first = next(s for s in body if _touches(s, tile))
+    first = next(s for s in body if uses(s, tile))
     if isinstance(first, Fill):
         return is_whole(first.dst)
     return isinstance(first, Gemm) and first.clear_accum is True and is_whole(first.c)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from tilelab.ir import (
     Binary,
@@ -26,6 +27,7 @@ from tilelab.ir import (
     const_int,
     walk,
 )
+from tilelab.ir.build import conjuncts
 from tilelab.ir.printer import TEXTS
 from tilelab.ir.simplify import linear
 
@@ -79,17 +81,11 @@ def masks(node: Node) -> Iterator[Mask]:
             continue
         for n in walk(loop):
             if isinstance(n, Select | If):
-                yield from (Mask(c, loop) for c in _conjuncts(n.cond))
+                yield from (Mask(c, loop) for c in conjuncts(n.cond) if _is_comparison(c))
 
 
-def _conjuncts(condition: Expr) -> Iterator[Binary]:
-    if not isinstance(condition, Binary):
-        return
-    if condition.op == "and":
-        yield from _conjuncts(condition.a)
-        yield from _conjuncts(condition.b)
-    elif condition.op in _DIFFERENCES and condition.a.dtype.is_int:
-        yield condition
+def _is_comparison(c: Expr) -> TypeGuard[Binary]:
+    return isinstance(c, Binary) and c.op in _DIFFERENCES and c.a.dtype.is_int
 
 
 _DIFFERENCES: dict[str, Callable[[Expr, Expr], Expr]] = {

@@ -29,8 +29,6 @@ from tilelab.ir import (
     For,
     If,
     Kernel,
-    LoopKind,
-    Node,
     ParallelFor,
     Seq,
     Stmt,
@@ -39,11 +37,16 @@ from tilelab.ir import (
     const_int,
     walk,
 )
-from tilelab.ir.rewrite import rewrite_statements
 from tilelab.passes.base import PassContext, kernel_pass
-from tilelab.passes.consumer_loop import at, is_wait, releases, slots_allow, without_names
-from tilelab.passes.lowering_context import planning_context
-from tilelab.passes.touch import touches
+from tilelab.passes.consumer_loop import (
+    at,
+    is_wait,
+    releases,
+    rewrite_loops,
+    slots_allow,
+    without_names,
+)
+from tilelab.passes.touch import touches, uses
 from tilelab.thread.mathfn import math_fn
 from tilelab.thread.nodes import Role
 from tilelab.tile.context import LowerContext
@@ -57,28 +60,14 @@ RESULT = "what the gemm computed is used"
 def overlap_gemms(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Skew loops of two chained products, so that one runs beside the other's preparation."""
 
-    def in_order(node: Node) -> Node | None:
-        if not isinstance(node, Role) or node.name != "consumer":
-            return None
-        lower = planning_context(kernel, ctx, node.count)
-        return replace(node, body=_in_order(node.body, lower, ctx))
-
-    return rewrite_statements(kernel, in_order)
-
-
-def _in_order(block: Seq, lower: LowerContext, ctx: PassContext) -> Seq:
-    """A role's statements with every loop of two gemms skewed."""
-
-    def skew(node: Node) -> Node | None:
-        if not isinstance(node, For) or node.kind is not LoopKind.SERIAL:
-            return None
-        parts = parts_of(node, lower)
+    def skew(loop: For, role: Role, lower: LowerContext) -> Stmt | None:
+        parts = parts_of(loop, lower)
         if parts is None:
             return None
-        ctx.note(parts.reason(), node)
+        ctx.note(parts.reason(), loop)
         return skewed(parts)
 
-    return rewrite_statements(block, skew)
+    return rewrite_loops(kernel, ctx, skew)
 
 
 @dataclass(frozen=True)
@@ -152,7 +141,7 @@ def _must_wait(stmt: Stmt, first: Gemm, second: Gemm) -> bool:
         return True
     if not isinstance(stmt, ParallelFor) or len(stmt.vars) < 2:
         return False
-    reads = any(t.buffer.storage is first.c.buffer.storage for t in touches(stmt))
+    reads = uses(stmt, first.c.buffer)
     return reads and any(
         isinstance(n, Call) and math_fn(n.fn).cost == "special" for n in walk(stmt)
     )

@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING, Any
 from tilelab.dtypes import DType, computing
 from tilelab.errors import TileNotSupported
 from tilelab.ir import (
-    Load,
     Node,
-    ParallelFor,
     Region,
     Scope,
     Seq,
     Stmt,
     Store,
-    Var,
     cast,
     map_children,
 )
 from tilelab.ir.packing import is_packed
-from tilelab.tile.elementwise import expand, tile_extents
+from tilelab.tile.elementwise import over_elements
 from tilelab.tile.op import TileOp, operand_fields
 from tilelab.tile.ops.async_ops import Transfer
 from tilelab.tile.ops.copy import Copy
@@ -56,13 +53,8 @@ def _copy(packer: Packer, op: Copy) -> Node:
         return _as_bytes(packer, op)
     if not (is_packed(op.src.buffer) or is_packed(op.dst.buffer)):
         return map_children(op, packer.visit)
-    extents = tile_extents(op.dst)
-    vars = tuple(Var(f"i{n}", lo=0, hi=e - 1) for n, e in enumerate(extents))
-    value = cast(Load(op.src.buffer, op.src.index(expand(op.src, vars))), op.dst.dtype)
-    store = Store(op.dst.buffer, op.dst.index(expand(op.dst, vars)), value, loc=op.loc)
-    if not vars:
-        return packer.visit(store)
-    return packer.visit(ParallelFor(vars, extents, Seq((store,), loc=op.loc), loc=op.loc))
+    loop = over_elements(op, lambda value, at: Store(op.dst.buffer, at, value, loc=op.loc))
+    return packer.visit(loop if loop.vars else loop.body.body[0])
 
 
 def _as_bytes(packer: Packer, op: Any) -> Node:

@@ -11,9 +11,7 @@ from typing import Any
 from tilelab.dtypes import BOOL
 from tilelab.errors import Loc, TileNotSupported
 from tilelab.ir import (
-    Break,
     Buffer,
-    Continue,
     Expr,
     For,
     If,
@@ -33,6 +31,8 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.ir.rewrite import substitute
+from tilelab.ir.stmt import may_leave
+from tilelab.passes.lowering_context import Names
 from tilelab.passes.uniform import Uniformity
 from tilelab.thread.intrinsics.barrier import NAMED_BARRIER_SYNC, SYNCTHREADS
 from tilelab.thread.nodes import Invoke, ThreadKernel
@@ -70,8 +70,9 @@ class _Parter:
     def __init__(self, kernel: ThreadKernel, note: Note) -> None:
         self.facts, self.note = Uniformity(kernel), note
         self.kept: list[Buffer] = []
-        self._names = {getattr(n, "name", "") for n in walk(kernel.body)}
-        self._names.update(b.name for b in (*kernel.locals, *kernel.tensors, *kernel.views))
+        taken = {getattr(n, "name", "") for n in walk(kernel.body)}
+        taken.update(b.name for b in (*kernel.locals, *kernel.tensors, *kernel.views))
+        self._name = Names(taken)
 
     def everyone(self, node: Any) -> Any:
         """Statements that all threads run."""
@@ -125,11 +126,7 @@ class _Parter:
 
     def keep(self, name: str, var: Var, value: Expr, loc: Loc | None) -> tuple[Store, Load]:
         """A register that holds a value from here on."""
-        unique, number = name, 1
-        while unique in self._names:
-            unique, number = f"{name}_{number}", number + 1
-        self._names.add(unique)
-        buffer = Buffer(unique, (1,), var.dtype, Scope.LOCAL, loc=loc)
+        buffer = Buffer(self._name(name), (1,), var.dtype, Scope.LOCAL, loc=loc)
         self.kept.append(buffer)
         place = (as_expr(0),)
         return Store(buffer, place, value, loc=loc), Load(buffer, place)
@@ -167,7 +164,7 @@ def _known(bounds: Iterable[Expr]) -> bool:
 
 
 def _refused(stmt: Stmt, what: str) -> TileNotSupported:
-    leaves = any(isinstance(n, Break | Continue) for n in walk(stmt))
+    leaves = may_leave(stmt)
     return TileNotSupported(
         f"threads that {what} hand shared data to each other: a barrier here would wait for "
         "threads that never come",

@@ -49,9 +49,10 @@ from tilelab.passes.plan_pipeline import WARP, plan_of_loop
 from tilelab.passes.shared_extent import MERGE
 from tilelab.passes.shared_room import bytes_apart, room
 from tilelab.passes.uneven_tiles import LONGEST_FIRST, is_longest_first, is_uneven
+from tilelab.target import REGISTERS_BESIDE_TILES
 from tilelab.tile.structure import PERSISTENT, TILE_COUNTER, setting
 
-REGISTER_BYTES, OTHER_REGISTERS = 4, 40  # of a thread, beside its largest tile
+REGISTER_BYTES = 4
 TILES = "tiles"
 """Attribute of the loop over the tiles of a persistent kernel."""
 DRAWN, COUNTER = "drawn", "tile_counter"
@@ -170,7 +171,7 @@ def blocks_by_tiles(kernel: Kernel, ctx: PassContext) -> int:
     fragments = (n.buffer for n in walk(kernel) if isinstance(n, Alloc))
     sizes = (prod(b.static_shape) * b.dtype.bytes for b in fragments if b.scope is Scope.FRAGMENT)
     held = max(sizes, default=0) // REGISTER_BYTES
-    registers = held + OTHER_REGISTERS * (kernel.num_threads + WARP)
+    registers = held + REGISTERS_BESIDE_TILES * (kernel.num_threads + WARP)
     taken = bytes_apart(kernel, _slots(kernel))
     by_shared = limits.shared_per_sm // (taken + limits.shared_reserved_per_block)
     return min(by_shared, limits.registers_per_sm // registers)

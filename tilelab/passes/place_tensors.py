@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tilelab.errors import TileNotSupported, TileValueError
@@ -18,7 +19,6 @@ from tilelab.ir import (
     Kernel,
     Load,
     Node,
-    ParallelFor,
     Region,
     Scope,
     Seq,
@@ -26,14 +26,13 @@ from tilelab.ir import (
     Store,
     Var,
     as_expr,
-    cast,
     children,
     map_children,
 )
 from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.thread.intrinsics.atomic import atomic
 from tilelab.thread.nodes import Invoke, Ref
-from tilelab.tile.elementwise import expand, tile_extents
+from tilelab.tile.elementwise import over_elements
 from tilelab.tile.op import TileOp
 from tilelab.tile.ops.atomic import AtomicTile
 from tilelab.tile.ops.copy import Copy
@@ -95,7 +94,7 @@ class Placer:
                     f"{node.op_name} on a tensor with a layout of its own", loc=node.loc,
                     hint="access its elements in a T.Parallel loop, or copy the tile",
                 )  # fmt: skip
-            node = _by_elements(node, rule)
+            node = over_elements(node, partial(rule, node))
         made = map_children(node, self.visit)
         held = getattr(made, "buffer", None)
         found = self.placed.get(id(held))
@@ -108,16 +107,6 @@ class Placer:
 
 
 _ACCESSES = (Load, Store, Ref)
-
-
-def _by_elements(op: Any, make: Callable[[Any, Expr, tuple[Expr, ...]], Stmt]) -> ParallelFor:
-    """A whole-tile op as a loop over its elements."""
-    dst: Region = op.dst
-    extents = tile_extents(dst)
-    vars = tuple(Var(f"i{n}", lo=0, hi=e - 1) for n, e in enumerate(extents))
-    value = cast(Load(op.src.buffer, op.src.index(expand(op.src, vars))), dst.dtype)
-    body = Seq((make(op, value, dst.index(expand(dst, vars))),), loc=op.loc)
-    return ParallelFor(vars, extents, body, loc=op.loc)
 
 
 def _store(op: Copy, value: Expr, index: tuple[Expr, ...]) -> Stmt:

@@ -32,7 +32,7 @@ from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import Mechanism, PipelinePlan, PlannedOp, RolePlan, VersionedBuffer
 from tilelab.passes.touch import touches
 from tilelab.passes.versions import slot_refusal
-from tilelab.target import Feature
+from tilelab.target import REGISTERS_BESIDE_TILES, Feature
 from tilelab.thread.nodes import Invoke, WarpRoles
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import is_static
@@ -307,7 +307,6 @@ DRAWING_REGISTERS = 32  # of a producer that draws tiles: fewer spill
 REGISTERS_PER_WARPGROUP_SLOT = 512  # 64 K registers / 128 threads
 MAX_PRODUCER_REGISTERS = 40
 MAX_REGISTERS = 240  # largest multiple of 8 that setmaxnreg takes below the hard limit of 255
-REGISTERS_BESIDE_TILES = 40  # addresses, descriptors, temporaries
 SCHEDULERS = 4  # of a multiprocessor: each has a quarter of its registers
 
 

@@ -12,9 +12,8 @@ from math import prod
 from tilelab.ir import Buffer
 from tilelab.layout import Fragment
 from tilelab.passes.base import CompileTrace
-from tilelab.target import Limits
+from tilelab.target import REGISTERS_BESIDE_TILES, Limits
 
-OTHER_REGISTERS = 40  # of a thread, beside its tiles: addresses, counters, temporaries
 REGISTER_BYTES, GRAIN, MOST_THREADS = 4, 8, 512
 
 
@@ -46,7 +45,7 @@ def smaller_tiles(trace: CompileTrace, threads: int, limits: Limits) -> str:
 def _room(threads: int, limits: Limits) -> int:
     """Registers that are left for tiles, of a thread of a block that has a multiprocessor."""
     share = limits.registers_per_sm // threads // GRAIN * GRAIN
-    return min(limits.registers_per_thread, share) - OTHER_REGISTERS
+    return min(limits.registers_per_thread, share) - REGISTERS_BESIDE_TILES
 
 
 def _bytes(tile: Buffer) -> int:

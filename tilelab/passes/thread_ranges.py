@@ -18,6 +18,15 @@ class Threads:
     stop: int
 
     @property
+    def text(self) -> str:
+        """For names and notes."""
+        return f"threads {self.first} to {self.stop - 1}"
+
+    @property
+    def count(self) -> int:
+        return self.stop - self.first
+
+    @property
     def whole_warps(self) -> bool:
         return self.first < self.stop and not (self.first % WARP or self.stop % WARP)
 
@@ -68,7 +77,25 @@ _RANGES: dict[str, Callable[[int, int, Threads], Threads]] = {
 """Threads of a range whose group, of `size` threads, has a number with this relation to a limit."""
 
 
-def sides(branch: If) -> Iterator[tuple[Expr | None, Seq]]:
+def ranges_of(
+    branch: If, thread: Var | None, within: Threads
+) -> list[tuple[Expr | None, Threads, Seq]] | None:
+    """Condition (None: else), threads and body of every side of an if, elif, else chain; None
+    where one of them is no range of `within`."""
+    out: list[tuple[Expr | None, Threads, Seq]] = []
+    left: Threads | None = within
+    for cond, body in _sides(branch):
+        if left is None:
+            return None
+        mine = left if cond is None else threads_where(cond, thread, left)
+        if mine is None:
+            return None
+        out.append((cond, mine, body))
+        left = left.minus(mine)
+    return out
+
+
+def _sides(branch: If) -> Iterator[tuple[Expr | None, Seq]]:
     """Conditions and bodies of an if, elif, else chain."""
     yield branch.cond, branch.then
     rest = branch.orelse
@@ -76,6 +103,6 @@ def sides(branch: If) -> Iterator[tuple[Expr | None, Seq]]:
         return
     inner = rest.body[0]
     if len(rest.body) == 1 and isinstance(inner, If):
-        yield from sides(inner)
+        yield from _sides(inner)
     else:
         yield None, rest

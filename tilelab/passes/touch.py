@@ -30,6 +30,16 @@ def touches(node: Node) -> Iterator[Touch]:
             yield from _of_statement(n)
 
 
+def uses(node: Node, buffer: Buffer) -> bool:
+    """Whether something under `node` reads or writes the storage of `buffer`."""
+    return any(t.buffer.storage is buffer.storage for t in touches(node))
+
+
+def writes(node: Node, buffer: Buffer) -> bool:
+    """Whether something under `node` writes the storage of `buffer`."""
+    return any(t.is_write and t.buffer.storage is buffer.storage for t in touches(node))
+
+
 def _of_statement(stmt: Stmt) -> Iterator[Touch]:
     for load in _loads(stmt):
         yield Touch(load.buffer, stmt, False)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tilelab.ir import (
-    Break,
-    Continue,
     Expr,
     For,
     If,
@@ -24,6 +22,7 @@ from tilelab.ir import (
     children,
     walk,
 )
+from tilelab.ir.stmt import may_leave
 from tilelab.thread.nodes import Invoke, Ref, ThreadKernel, VectorCopy
 
 
@@ -57,7 +56,7 @@ class Uniformity:
         """Whether some threads may leave a loop's body before others do."""
         for n in children(body):
             if isinstance(n, If) and self.differs(n.cond):
-                if any(isinstance(x, Break | Continue) for x in walk(n)):
+                if may_leave(n):
                     return True
             elif not isinstance(n, For | While | Expr) and self._left_apart(n):
                 return True

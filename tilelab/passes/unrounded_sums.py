@@ -11,7 +11,7 @@ from dataclasses import replace
 from tilelab.ir import Buffer, Cast, Expr, Load, ParallelFor, Scope, Seq, Stmt, Store, cast
 from tilelab.passes.base import PassContext
 from tilelab.passes.forward_scale import whole_store
-from tilelab.passes.touch import touches
+from tilelab.passes.touch import writes
 from tilelab.tile.operands import is_whole, whole
 from tilelab.tile.ops.reduce import Reduce
 
@@ -58,7 +58,7 @@ def _sum_of_it(body: list[Stmt], place: int, stmt: Stmt) -> int | None:
         if isinstance(other, Reduce) and other.src.buffer is store.buffer:
             fits = other.kind == "sum" and other.dst.dtype.name == "float32"
             return later if fits and is_whole(other.src) else None
-        if any(t.is_write and t.buffer.storage is store.buffer.storage for t in touches(other)):
+        if writes(other, store.buffer):
             return None
     return None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tilelab.ir import Binary, Call, For, Load, LoopKind, Node, Scope, Seq, Store, While, walk
-from tilelab.ir.stmt import Break, Continue
+from tilelab.ir.stmt import Break, Continue, may_leave
 from tilelab.sim.work import Works
 from tilelab.thread import Invoke, Ref, WarpRoles
 
@@ -68,7 +68,7 @@ class Code:
         """Whether a loop's body holds a break or continue."""
         found = self._exits.get(body)
         if found is None:
-            found = self._exits[body] = any(isinstance(n, Break | Continue) for n in walk(body))
+            found = self._exits[body] = may_leave(body)
         return found
 
     def tail(self, body: Seq, first: int) -> Seq:

@@ -17,6 +17,7 @@ from tilelab.ir import (
     If,
     Load,
     LoopKind,
+    ParallelFor,
     Region,
     Scope,
     Seq,
@@ -63,6 +64,17 @@ def guarded(condition: Expr | None, body: list[Stmt], loc: Loc | None, orelse: A
     if condition is None:
         return body[0] if len(body) == 1 else then
     return If(condition, then, Seq(tuple(orelse), loc=loc) if orelse else None, loc=loc)
+
+
+def over_elements(op: Any, make: Callable[[Expr, tuple[Expr, ...]], Stmt]) -> ParallelFor:
+    """A whole-tile op from `op.src` to `op.dst` as a loop over elements: `make` gives the statement
+    for a value, in the destination's type, and where it goes."""
+    src, dst = op.src, op.dst
+    extents = tile_extents(dst)
+    vars = tuple(Var(f"i{n}", lo=0, hi=e - 1) for n, e in enumerate(extents))
+    value = cast(Load(src.buffer, src.index(expand(src, vars))), dst.dtype)
+    body = Seq((make(value, dst.index(expand(dst, vars))),), loc=op.loc)
+    return ParallelFor(vars, extents, body, loc=op.loc)
 
 
 BATCH = 16  # accesses of one thread that are unrolled together when no register numbers them

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from tilelab.ir import Buffer, Region, Scope, Stmt, as_expr
+from tilelab.target import REGISTERS_BESIDE_TILES
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import Fact, Fixed, LayoutContext, TileOp, lowering, reads, updates
 from tilelab.tile.ops.gemm import Gemm, GemmWarpPolicy
@@ -18,8 +19,6 @@ from tilelab.tile.ops.gemm_mma import Held, WarpTile
 from tilelab.tile.ops.gemm_request import plan_of
 
 SETS = 2
-MOST_REGISTERS = 255
-OTHER_REGISTERS = 40  # addresses and counters, beside sums and fragments
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +133,7 @@ def steps_of(gemm: Gemm, ctx: LowerContext) -> Steps | None:
     types = plan.multiplied
     sizes = [n * t.bits for n, t in zip(tile.fragments, types, strict=True)]
     bits = SETS * sum(sizes) + tile.sums * gemm.c.dtype.bits
-    if -(-bits // 32) + OTHER_REGISTERS > MOST_REGISTERS:
+    if -(-bits // 32) + REGISTERS_BESIDE_TILES > ctx.target.limits.registers_per_thread:
         return None
     a, b = (
         Buffer(ctx.shared.names(f"{r.buffer.root.name}_frag"), (SETS * n,), dtype, Scope.LOCAL)
