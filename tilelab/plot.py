@@ -15,6 +15,7 @@ import numpy as np
 from tilelab.errors import TileTypeError
 from tilelab.kernel import JITKernel
 from tilelab.layout import Fragment, TableFragment
+from tilelab.target import WARP
 from tilelab.views import (
     AccessView,
     FragmentView,
@@ -32,7 +33,6 @@ from tilelab.views import (
 from tilelab.views.palette import BUFFER_ROLES, PAINTS, lane_colours
 
 LABELLED = 256  # cells up to which each carries its name
-WARP = 32
 MARKERS = "os^DvPX"
 EDGES = ("compute-edge", "load-edge", "good-edge", "barrier-edge", "bad-edge")
 

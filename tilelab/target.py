@@ -14,6 +14,11 @@ from typing import Any
 
 from tilelab.errors import TileValueError
 
+WARP = 32
+"""Threads of a warp, on every chip (CUDA C programming guide, SIMT architecture)."""
+WARPGROUP = 128
+"""Threads of a warpgroup: four warps that issue a wgmma together (PTX ISA, wgmma)."""
+
 
 class Feature(enum.Enum):
     """What a chip can do, one name for each instruction family."""

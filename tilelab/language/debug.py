@@ -8,11 +8,10 @@ from tilelab.errors import TileTypeError
 from tilelab.frontend import check_in_kernel, is_traced, open_kernel, session, truth
 from tilelab.ir import Buffer, Region, ScalarBuffer, Stmt, as_expr, cast, const_int, is_scalar
 from tilelab.language.instruct import perform
+from tilelab.target import WARP, WARPGROUP
 from tilelab.thread.intrinsics import debug
 from tilelab.tile.operands import as_region, here
 from tilelab.tile.ops.print import Print
-
-_WARP, _WARPGROUP = 32, 128
 
 
 def print_(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int = 0) -> Stmt:
@@ -31,7 +30,7 @@ def print_(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int 
     if isinstance(obj, Buffer | Region) and not isinstance(obj, ScalarBuffer):
         region = as_region(obj, "obj")
         _check_extents(region)
-        thread = warp_group_id * _WARPGROUP + warp_id * _WARP
+        thread = warp_group_id * WARPGROUP + warp_id * WARP
         return session().emit(Print(region, str(msg), thread, loc=here()))
     if not is_scalar(obj):
         raise TileTypeError(

@@ -7,8 +7,7 @@ from typing import Any
 from tilelab.errors import TileValueError
 from tilelab.frontend import KernelFrame, open_kernel
 from tilelab.ir import Expr, Var, as_expr, const_int
-
-_WARP = 32
+from tilelab.target import WARP
 
 
 def Kernel(
@@ -109,17 +108,17 @@ def linear_thread() -> Expr:
 
 def get_lane_idx(warp_size: int | None = None) -> Expr:
     """The thread's number within its warp."""
-    return linear_thread() % (warp_size or _WARP)
+    return linear_thread() % (warp_size or WARP)
 
 
 def get_warp_idx(warp_size: int | None = None) -> Expr:
     """The number of the thread's warp."""
-    return linear_thread() // (warp_size or _WARP)
+    return linear_thread() // (warp_size or WARP)
 
 
 def get_warp_group_idx(warp_size: int | None = None, warps_per_group: int | None = None) -> Expr:
     """The number of the thread's warp group (four warps)."""
-    return linear_thread() // ((warp_size or _WARP) * (warps_per_group or 4))
+    return linear_thread() // ((warp_size or WARP) * (warps_per_group or 4))
 
 
 def _axis(variables: tuple[Var, ...], dim: int) -> Expr:

@@ -33,8 +33,8 @@ from tilelab.language.instruct import bound
 from tilelab.language.launch import linear_thread
 from tilelab.language.memory import alloc_local
 from tilelab.language.warp import shfl_xor
+from tilelab.target import WARP
 
-_WARP = 32
 _REDUCE = "reduce_scope"
 
 
@@ -155,7 +155,7 @@ def _fits_warp(extent: int, threads: tuple[int, ...]) -> bool:
     total = 1
     for n in threads:
         total *= n
-    return extent <= _WARP and extent & (extent - 1) == 0 and total % _WARP == 0
+    return extent <= WARP and extent & (extent - 1) == 0 and total % WARP == 0
 
 
 def _by_shuffles(value: Expr, extent: int, reducer: CommReducer) -> Expr:

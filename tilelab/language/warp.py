@@ -9,6 +9,7 @@ from tilelab.dtypes import BOOL, INT32, UINT32, UINT64
 from tilelab.ir import Expr, as_bool, as_expr, binary, call, cast
 from tilelab.language.instruct import bound, evaluate
 from tilelab.language.launch import get_warp_idx, linear_thread
+from tilelab.target import WARP
 from tilelab.thread.intrinsics.exchange import (
     ACTIVEMASK,
     ALL_SYNC,
@@ -20,7 +21,6 @@ from tilelab.thread.intrinsics.exchange import (
 )
 
 _FULL = 0xFFFFFFFF
-_WARP = 32
 
 
 def _shuffle(mode: str, value: Any, choice: Any, width: Any, mask: Any) -> Expr:
@@ -34,22 +34,22 @@ def _shuffle(mode: str, value: Any, choice: Any, width: Any, mask: Any) -> Expr:
     )  # fmt: skip
 
 
-def shfl_sync(value: Any, srcLane: Any, width: Any = _WARP, mask: Any = _FULL) -> Expr:
+def shfl_sync(value: Any, srcLane: Any, width: Any = WARP, mask: Any = _FULL) -> Expr:
     """The value of lane `srcLane` of this thread's segment of `width` lanes."""
     return _shuffle("sync", value, srcLane, width, mask)
 
 
-def shfl_xor(value: Any, delta: Any, width: Any = _WARP, mask: Any = _FULL) -> Expr:
+def shfl_xor(value: Any, delta: Any, width: Any = WARP, mask: Any = _FULL) -> Expr:
     """The value of lane `lane ^ delta`."""
     return _shuffle("xor", value, delta, width, mask)
 
 
-def shfl_up(value: Any, delta: Any, width: Any = _WARP, mask: Any = _FULL) -> Expr:
+def shfl_up(value: Any, delta: Any, width: Any = WARP, mask: Any = _FULL) -> Expr:
     """The value of lane `lane - delta` (its own where there is none)."""
     return _shuffle("up", value, delta, width, mask)
 
 
-def shfl_down(value: Any, delta: Any, width: Any = _WARP, mask: Any = _FULL) -> Expr:
+def shfl_down(value: Any, delta: Any, width: Any = WARP, mask: Any = _FULL) -> Expr:
     """The value of lane `lane + delta` (its own where there is none)."""
     return _shuffle("down", value, delta, width, mask)
 

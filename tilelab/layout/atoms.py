@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tilelab.target import WARP
+
 from .digits import Axes, Digit, Index, malformed
 from .fragment import Fragment
 
-WARP = 32
-WARPGROUP = 128
 WGMMA_ROWS = 64
 WGMMA_MAX_COLS = 256
 

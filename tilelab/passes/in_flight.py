@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from tilelab.ir import Expr, If, Seq, Stmt, binary, const_int
 from tilelab.passes.base import PassContext
-from tilelab.passes.plan_pipeline import WARPGROUP
 from tilelab.passes.ring import Ring
+from tilelab.target import WARPGROUP
 from tilelab.thread.intrinsics.barrier import MBARRIER_ARRIVE
 from tilelab.thread.nodes import Invoke
 from tilelab.tile.ops.gemm import Gemm, WaitWgmma

@@ -41,7 +41,8 @@ from tilelab.passes.shared_accesses import (
 )
 from tilelab.passes.shared_lifetimes import overlapping
 from tilelab.passes.staging_room import named_barriers
-from tilelab.passes.thread_ranges import WARP, Threads, threads_where
+from tilelab.passes.thread_ranges import Threads, threads_where
+from tilelab.target import WARP
 from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC,
     MBARRIER_ARRIVE,

@@ -28,10 +28,10 @@ from tilelab.ir import (
 )
 from tilelab.passes.base import PassContext
 from tilelab.passes.masks import ROWS, Rows, denied, masks, most
-from tilelab.passes.plan_pipeline import WARPGROUP
 from tilelab.passes.touch import touches
 from tilelab.passes.unchanged import leaves_unchanged
 from tilelab.passes.versions import with_own_variables
+from tilelab.target import WARPGROUP
 from tilelab.thread.nodes import Invoke
 from tilelab.tile.context import LowerContext
 from tilelab.tile.ops.copy import Copy

@@ -45,11 +45,11 @@ from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.block_order import ORDER, tile_of
 from tilelab.passes.lowering_context import Names
 from tilelab.passes.plan import VersionedBuffer
-from tilelab.passes.plan_pipeline import WARP, plan_of_loop
+from tilelab.passes.plan_pipeline import plan_of_loop
 from tilelab.passes.shared_extent import MERGE
 from tilelab.passes.shared_room import bytes_apart, room
 from tilelab.passes.uneven_tiles import LONGEST_FIRST, is_longest_first, is_uneven
-from tilelab.target import REGISTERS_BESIDE_TILES
+from tilelab.target import REGISTERS_BESIDE_TILES, WARP
 from tilelab.tile.structure import PERSISTENT, TILE_COUNTER, setting
 
 REGISTER_BYTES = 4

@@ -32,7 +32,7 @@ from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import Mechanism, PipelinePlan, PlannedOp, RolePlan, VersionedBuffer
 from tilelab.passes.touch import touches
 from tilelab.passes.versions import slot_refusal
-from tilelab.target import REGISTERS_BESIDE_TILES, Feature
+from tilelab.target import REGISTERS_BESIDE_TILES, WARP, WARPGROUP, Feature
 from tilelab.thread.nodes import Invoke, WarpRoles
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import is_static
@@ -44,7 +44,6 @@ from tilelab.tile.ops.gemm import Gemm, plan_of
 from tilelab.tile.ops.registers import RegisterBudget
 from tilelab.tile.structure import PRODUCER_WARP, setting
 
-WARP, WARPGROUP = 32, 128
 PLAN = "plan"
 
 

@@ -37,8 +37,8 @@ from tilelab.ir import (
 from tilelab.passes.base import PassContext
 from tilelab.passes.persist import bound_variables
 from tilelab.passes.plan import BarrierPlan, PipelinePlan, PlannedOp
-from tilelab.passes.plan_pipeline import WARPGROUP
 from tilelab.passes.versions import versioned
+from tilelab.target import WARPGROUP
 from tilelab.thread.intrinsics.barrier import MBARRIER_INIT, MBARRIER_INIT_FENCE, SYNCTHREADS
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.ops.copy import Copy

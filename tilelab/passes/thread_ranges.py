@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tilelab.ir import Binary, Expr, If, Seq, Var, const_int
-
-WARP = 32
+from tilelab.target import WARP
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilelab.ir import Call, Expr, Let, Seq, Stmt, Var, call
-from tilelab.target import Feature
+from tilelab.target import WARPGROUP, Feature
 from tilelab.thread.nodes import Invoke, Role
-from tilelab.tile.context import WARPGROUP
 
 _UNIFORM = "warp_uniform"
 

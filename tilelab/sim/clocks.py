@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tilelab.target import WARP
+
 Array = np.ndarray[Any, Any]
-WARP = 32
 
 
 class Clocks:

@@ -15,12 +15,12 @@ import numpy as np
 
 from tilelab.errors import Loc
 from tilelab.layout import banks
+from tilelab.target import WARP
 
 Array = np.ndarray[Any, Any]
 Space = Literal["shared", "global"]
 SAMPLES = 8
 SECTOR = 32
-_WARP = 32
 
 
 @dataclass
@@ -243,9 +243,9 @@ def _request(addresses: Array, active: Array) -> tuple[int, ...]:
 def _by_warp(addresses: Array, active: Any, lanes: Array) -> tuple[Array, Array]:
     """(warp accesses, 32) addresses and activity; threads that do not run are inactive."""
     mask = np.broadcast_to(True if active is None else active, addresses.shape)
-    warps, which = np.unique(lanes // _WARP, return_inverse=True)
-    at = which.reshape(-1) * _WARP + lanes % _WARP
-    shape = (*addresses.shape[:-1], len(warps) * _WARP)
+    warps, which = np.unique(lanes // WARP, return_inverse=True)
+    at = which.reshape(-1) * WARP + lanes % WARP
+    shape = (*addresses.shape[:-1], len(warps) * WARP)
     rows, alive = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
     rows[..., at], alive[..., at] = addresses, mask
-    return rows.reshape(-1, _WARP), alive.reshape(-1, _WARP)
+    return rows.reshape(-1, WARP), alive.reshape(-1, WARP)

@@ -9,12 +9,12 @@ import numpy as np
 
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
-from tilelab.sim.clocks import WARP
 from tilelab.sim.frame import Array, Frame
 from tilelab.sim.global_boxes import still_stored
 from tilelab.sim.global_order import Marks, block_of, same_thread, thread_of
 from tilelab.sim.place import CheckedBase, Place
 from tilelab.sim.speech import coordinates
+from tilelab.target import WARP
 
 
 @dataclass(frozen=True)

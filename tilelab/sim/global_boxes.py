@@ -12,10 +12,10 @@ import numpy as np
 
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
-from tilelab.sim.clocks import WARP
 from tilelab.sim.frame import Array
 from tilelab.sim.global_order import block_of, clock_of, thread_of, with_read, written_by
 from tilelab.sim.speech import coordinates
+from tilelab.target import WARP
 from tilelab.thread import TensorMap
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ import numpy as np
 
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Load, Node, Scope, Store, walk
-from tilelab.sim.clocks import WARP, Clocks
+from tilelab.sim.clocks import Clocks
+from tilelab.target import WARP
 from tilelab.thread import Invoke, Ref, TensorMap, ThreadKernel, VectorCopy
 
 Array = np.ndarray[Any, Any]

@@ -24,9 +24,8 @@ from tilelab.sim.shadow import Access, Shadow
 from tilelab.sim.shared import SharedMemory
 from tilelab.sim.speech import Speech
 from tilelab.sim.timeline import Timeline
+from tilelab.target import WARP
 from tilelab.thread import ThreadKernel
-
-WARP = 32
 
 
 class BlockGroup:

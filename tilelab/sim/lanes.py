@@ -12,10 +12,11 @@ import numpy as np
 from tilelab.sim import findings as f
 from tilelab.sim.access import CheckedMemory
 from tilelab.sim.frame import Array, Frame, varies
-from tilelab.sim.group import WARP, BlockGroup
+from tilelab.sim.group import BlockGroup
 from tilelab.sim.nans import check_product
 from tilelab.sim.place import Place
 from tilelab.sim.timeline import Clock
+from tilelab.target import WARP
 from tilelab.thread import Invoke
 
 

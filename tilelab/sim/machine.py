@@ -17,8 +17,8 @@ from tilelab.sim.lanes import at_lane
 from tilelab.sim.place import Place
 from tilelab.sim.timeline import Clock
 from tilelab.sim.wgmma import Descriptor, Product, TensorCore
+from tilelab.target import WARPGROUP
 
-_WARPGROUP = 128
 _REGISTER_BYTES = 16  # of A that a thread holds for one instruction
 
 
@@ -44,7 +44,7 @@ class LaneMachine(AtomicLanes):
             held = (a.buffer, start, start + slots)
         self._check_fenced(d.buffer)
         register = int(at_lane(d.indices[0], 0, 1)[0])
-        for first in range(0, len(frame.lanes), _WARPGROUP):
+        for first in range(0, len(frame.lanes), WARPGROUP):
             for rows, left, right in self._operands(a, b, values, first):
                 part = self._warpgroup(first, rows)
                 keep = _kept(accumulate, first, rows)
@@ -54,7 +54,7 @@ class LaneMachine(AtomicLanes):
                 )  # fmt: skip
                 self.clock.product(2 * 64 * n * k, part.rows, self.memory.loc)
         self.memory.in_flight = self.tensor_core.unfinished()
-        self.count("mma_flops", 2 * 64 * n * k // _WARPGROUP)
+        self.count("mma_flops", 2 * 64 * n * k // WARPGROUP)
 
     def _check_fenced(self, buffer: Buffer) -> None:
         """PTX ISA, wgmma.fence: before the first wgmma, and after accesses to its registers."""
@@ -78,16 +78,16 @@ class LaneMachine(AtomicLanes):
             if values is None:
                 left: Any = (a, int(starts[1][at]))
             else:
-                left = values[..., first : first + _WARPGROUP]
+                left = values[..., first : first + WARPGROUP]
                 left = left if rows is None else left[:, rows]
             yield rows, left, (b, int(starts[0][at]))
 
     def _warpgroup(self, first: int, rows: Array | None) -> Frame:
         frame = self.frame
-        if len(frame.lanes) == _WARPGROUP and rows is None:
+        if len(frame.lanes) == WARPGROUP and rows is None:
             return frame
         chosen = np.zeros(len(frame.lanes), np.bool_)
-        chosen[first : first + _WARPGROUP] = True
+        chosen[first : first + WARPGROUP] = True
         return frame.narrowed(rows, chosen, self.group.size)
 
     def wgmma_commit(self) -> None:
@@ -140,7 +140,7 @@ def _kept(accumulate: Any, first: int, rows: Array | None) -> Any:
         return accumulate
     keep = accumulate
     if keep.shape[-1] > 1:
-        keep = keep[..., first : first + _WARPGROUP]
+        keep = keep[..., first : first + WARPGROUP]
     if rows is not None and keep.shape[-2] > 1:
         keep = keep[..., rows, :]
     one = keep.reshape(-1)[0]

@@ -19,10 +19,10 @@ from tilelab.errors import Loc
 from tilelab.sim.barriers import BlockBarriers, MBarriers
 from tilelab.sim.frame import Array, Frame
 from tilelab.sim.work import Work
+from tilelab.target import WARP
 from tilelab.thread.costs import COSTS, SCHEDULERS, SHARED_BYTES_PER_CYCLE, Rates
 
 MAX_EVENTS = 20_000
-WARP = 32
 TMA, ASYNC_COPIES, TENSOR_CORES, TMA_STORES = "TMA", "cp.async", "tensor cores", "TMA stores"
 ENGINES = (TMA, ASYNC_COPIES, TENSOR_CORES, TMA_STORES)
 

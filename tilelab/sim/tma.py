@@ -19,10 +19,11 @@ from tilelab.sim import global_boxes
 from tilelab.sim.barriers import MBarriers
 from tilelab.sim.frame import Array
 from tilelab.sim.global_boxes import box_view, overlap
-from tilelab.sim.group import WARP, BlockGroup
+from tilelab.sim.group import BlockGroup
 from tilelab.sim.place import Place
 from tilelab.sim.shadow import ARRIVING, VALID, Access
 from tilelab.sim.timeline import contribute
+from tilelab.target import WARP
 from tilelab.thread import TensorMap
 
 _ALIGNMENT = 128

@@ -17,10 +17,11 @@ from tilelab.errors import Loc
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, varies
-from tilelab.sim.group import WARP, BlockGroup
+from tilelab.sim.group import BlockGroup
 from tilelab.sim.queues import Acting, Queue
 from tilelab.sim.shadow import ARRIVING, Access
 from tilelab.sim.tma import swizzled
+from tilelab.target import WARP
 from tilelab.thread.intrinsics.tensor_core import accumulated, multiplicand
 
 _CHUNK = 16

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilelab.target import Limits
+from tilelab.target import WARP, Limits
 
-WARP = 32
 REGISTER_GRAIN = 256  # registers are handed to a warp in units of this many
 REGISTER_FILES = 4  # a multiprocessor's registers lie in four parts; a warp's in one of them
 SHARED_GRAIN = 128

@@ -23,11 +23,10 @@ from tilelab.ir import (
 )
 from tilelab.ir.simplify import divisibility
 from tilelab.layout import Fragment, SharedLayout
-from tilelab.target import Target
+from tilelab.target import WARPGROUP, Target
 from tilelab.thread.nodes import Alignment, TensorMap
 from tilelab.tile.staging import Staging
 
-WARPGROUP = 128
 VECTOR_BYTES = 16  # widest access of one thread
 
 

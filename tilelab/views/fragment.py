@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from tilelab.layout import AnyFragment, tables
 from tilelab.passes.plan import LayoutDecision
+from tilelab.target import WARP
 from tilelab.views.base import View, register
 from tilelab.views.fragment_svg import draw
 from tilelab.views.table import plural, table, wrapped
 
-WARP = 32
 ZOOM_ROWS, ZOOM_COLS = 16, 8
 WRAP = 32  # columns of a one-dimensional tile
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tilelab.target import WARP
 from tilelab.views.palette import lane_colours
 from tilelab.views.raster import png_uri
 from tilelab.views.svg import Svg, number
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 
-WARP = 32
 MAP = 448  # pixels of the longer side of the whole map
 CELL_W, CELL_H = 38, 27  # a labelled cell
 LABELLED = 16  # rows and columns up to which every cell is labelled

@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from tilelab.target import WARP
 from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE, SHUFFLED
 
-_WARP = 32
 _SHUFFLE, _VOTE = "PTX ISA, shfl.sync", "PTX ISA, vote.sync"
 _VALUE, _MASK = Param("value", "value"), Param("mask", "value")
 
@@ -36,7 +36,7 @@ def shuffle(mode: str) -> Intrinsic:
     function, partner = _MODES[mode]
 
     def meaning(m: Machine, mask: Array, value: Array, choice: Array, width: Array) -> Array:
-        m.whole(_WARP, f"T.shfl_{mode}")
+        m.whole(WARP, f"T.shfl_{mode}")
         return _shuffled(m.full(value), m.full(choice), m.full(width), partner)
 
     operands = (_MASK, _VALUE, Param("choice", "value"), Param("width", "value"))
@@ -60,15 +60,15 @@ def _shuffled(value: Array, choice: Array, width: Array, partner: Partner) -> Ar
 
 def _by_warp(values: Array) -> Array:
     """(..., lanes) -> (..., warps, 32)."""
-    return values.reshape(*values.shape[:-1], -1, _WARP)
+    return values.reshape(*values.shape[:-1], -1, WARP)
 
 
 def _for_all(values: Any) -> Array:
     """(..., warps) -> (..., lanes): every lane of a warp gets the warp's value."""
-    return np.repeat(values, _WARP, axis=-1)
+    return np.repeat(values, WARP, axis=-1)
 
 
-_BITS = np.left_shift(np.uint64(1), np.arange(_WARP, dtype=np.uint64))
+_BITS = np.left_shift(np.uint64(1), np.arange(WARP, dtype=np.uint64))
 
 
 def _ballot(truth: Array) -> Array:
@@ -77,7 +77,7 @@ def _ballot(truth: Array) -> Array:
 
 def _vote(name: str, function: str, meaning: Callable[[Array], Array]) -> Intrinsic:
     def vote(m: Machine, mask: Array, value: Array) -> Array:
-        m.whole(_WARP, f"T.{name}")
+        m.whole(WARP, f"T.{name}")
         return meaning(m.full(value).astype(bool))
 
     return Intrinsic(
@@ -104,12 +104,12 @@ def _same(values: Array) -> Array:
 
 
 def _match_any(m: Machine, mask: Array, value: Array) -> Array:
-    m.whole(_WARP, "T.match_any_sync")
+    m.whole(WARP, "T.match_any_sync")
     return _same(m.full(value))
 
 
 def _match_all(m: Machine, mask: Array, value: Array) -> Array:
-    m.whole(_WARP, "T.match_all_sync")
+    m.whole(WARP, "T.match_all_sync")
     found = _same(m.full(value))
     return np.where(found == _BITS.sum(dtype=np.uint64), found, np.uint64(0))
 

@@ -31,7 +31,7 @@ from tilelab.ir import (
     cast,
 )
 from tilelab.layout import Digit, Fragment
-from tilelab.target import Feature
+from tilelab.target import WARP, WARPGROUP, Feature
 from tilelab.thread.intrinsics.barrier import FENCE_PROXY_ASYNC, NAMED_BARRIER_SYNC
 from tilelab.thread.intrinsics.mma import stmatrix
 from tilelab.thread.intrinsics.tma import (
@@ -46,7 +46,6 @@ from tilelab.tile.operands import is_whole
 from tilelab.tile.ops.copy_async import tensor_boxes, tensor_refusal
 from tilelab.tile.structure import STAGED_STORES, setting
 
-WARPGROUP, WARP = 128, 32
 ROWS, COLS = 64, 64  # of a staging tile: a warpgroup's slab, one 128-byte row of 16-bit elements
 TILES = 2  # staging tiles of a warpgroup, where they come out even
 BLOCK = 8  # columns of a wgmma accumulator's block

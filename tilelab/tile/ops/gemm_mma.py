@@ -26,12 +26,12 @@ from tilelab.ir import (
 )
 from tilelab.layout import Fragment
 from tilelab.layout.atoms import ldmatrix_x4, mma_a, mma_b, mma_c
-from tilelab.target import Feature
+from tilelab.target import WARP, Feature
 from tilelab.thread.intrinsics.mma import ldmatrix, mma_sync
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import guarded, loop
-from tilelab.tile.ops.gemm_plan import MMA_N, WARP, GemmPlan
+from tilelab.tile.ops.gemm_plan import MMA_N, GemmPlan
 from tilelab.tile.ops.gemm_request import matrix_number
 
 if TYPE_CHECKING:

@@ -22,11 +22,10 @@ from tilelab.layout.atoms import (
     wgmma_block_a,
     wgmma_block_accumulator,
 )
-from tilelab.target import Feature
+from tilelab.target import WARP, WARPGROUP, Feature
 from tilelab.thread.intrinsics.tensor_core import OPERANDS, accumulator_type, operand_type
 from tilelab.thread.intrinsics.wgmma import MAX_COLS, wgmma_width
 
-WARP, WARPGROUP = 32, 128
 MMA_N = 8  # columns of every mma instruction
 Kind = Literal["wgmma", "mma", "simt"]
 

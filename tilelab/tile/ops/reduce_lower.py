@@ -28,6 +28,7 @@ from tilelab.ir import (
     select,
 )
 from tilelab.layout import Digit, Fragment, equivalent, reshaped
+from tilelab.target import WARP
 from tilelab.thread.intrinsics.warp import SHFL_XOR
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.combine import Combine
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from tilelab.tile.ops.reduce import Reduce
 
 Join = Callable[[Expr, Expr], Expr]
-WARP = 32
 Parts = tuple[tuple[int, int], ...]  # (extent, stride) of mixed-radix digits, the lowest first
 
 

@@ -27,6 +27,7 @@ from tilelab.ir import (
     const_int,
     select,
 )
+from tilelab.target import WARP
 from tilelab.thread.intrinsics.warp import SHFL_INDEX, SHFL_UP
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.combine import COMBINES, Combine
@@ -38,7 +39,6 @@ from tilelab.tile.operands import whole
 if TYPE_CHECKING:
     from tilelab.tile.ops.scan import Scan
 
-WARP = 32
 WIDE = {"float": FLOAT32, "int": INT32, "uint": UINT32, "bool": INT32}
 
 
