@@ -134,7 +134,7 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], None]] = {
     "asm in an argument": _add_instruction(["wgmma.wgmma_ss", [64, 'f16"; trap; //'], {}]),
     "format": _add_instruction(["debug.printf", ["%n%s", 0], {}]),
     "target": lambda d: d.update(target="sm_1"),
-    "version": lambda d: d.update(version=2),
+    "version": lambda d: d.update(version=99),
     "another key": lambda d: d.update(cubin="f00"),
     "options": lambda d: d.update(options={"tl.device_compile_flags": "-include=/etc/passwd"}),
     "outputs": lambda d: d.update(outputs=[17]),

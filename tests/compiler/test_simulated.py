@@ -91,6 +91,7 @@ def test_too_much_shared_memory_says_what_fits() -> None:
     assert "B_shared: 5 stages of 32768 bytes = 163840 bytes" in message
 
 
+@pytest.mark.expects_findings
 def test_unguarded_accesses_are_found() -> None:
     import torch
 

@@ -149,6 +149,7 @@ def test_where_it_must_not() -> None:
     _check(_kernel(3, stages=1), 3)
 
 
+@pytest.mark.expects_findings
 def test_its_barriers_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without those that the pass adds, the simulator finds races."""
     monkeypatch.setattr(double_buffer, "SYNCTHREADS", double_buffer.FENCE_PROXY_ASYNC)

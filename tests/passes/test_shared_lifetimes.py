@@ -115,6 +115,7 @@ def test_sharing_makes_a_kernel_fit_and_can_be_switched_off() -> None:
         )
 
 
+@pytest.mark.expects_findings
 @pytest.mark.parametrize("target", TARGETS)
 def test_without_the_barrier_the_simulator_sees_the_race(target: str) -> None:
     two_groups = attention_like(2, threads=256)
@@ -126,6 +127,7 @@ def test_without_the_barrier_the_simulator_sees_the_race(target: str) -> None:
     assert any("not ordered after" in f.message and f.buffer == "last" for f in found)
 
 
+@pytest.mark.expects_findings
 @pytest.mark.parametrize("configs", [{}, MERGE])
 def test_what_the_earlier_owner_wrote_is_no_value_of_the_later(configs: Any) -> None:
     kernel = tilelab.compile(half_written(), out_idx=-1, target="sm_90a", pass_configs=configs)

@@ -97,6 +97,7 @@ def test_without_tensor_inputs_and_without_a_gpu_it_is_simulated() -> None:
     assert torch.equal(c, torch.full((256,), 7.0))
 
 
+@pytest.mark.expects_findings
 def test_findings_are_an_error_and_a_report() -> None:
     @T.prim_func
     def reads_garbage(A: T.Tensor((128,), "float32")):

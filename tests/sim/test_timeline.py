@@ -153,7 +153,7 @@ def test_json_comes_back():
     assert again.to_json() == report.to_json() and str(again) == str(report)
     assert again.events == report.events and again.findings == report.findings
     data = json.loads(report.to_json())
-    assert data["schema"] == "tilelab.simreport/1" and data["ok"] is True
+    assert data["schema"] == "tilelab.simreport/2" and data["ok"] is True
 
 
 def test_findings_come_back():

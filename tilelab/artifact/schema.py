@@ -19,7 +19,7 @@ from tilelab.ir import Node
 from tilelab.thread import nodes
 from tilelab.thread.intrinsic import Intrinsic
 
-FORMAT, VERSION = "tilelab-artifact", 1
+FORMAT, VERSION = "tilelab-artifact", 2
 
 _CLASSES: tuple[type[Node], ...] = (
     ir.Binary, ir.Break, ir.Buffer, ir.Call, ir.Cast, ir.Const, ir.Continue, ir.For, ir.If, ir.Let,

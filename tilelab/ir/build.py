@@ -204,15 +204,16 @@ def conjuncts(cond: Expr) -> Iterator[Expr]:
         yield cond
 
 
-def select(cond: Any, a: Any, b: Any) -> Expr:
-    """`a if cond else b` as an expression; both sides take their common type."""
+def select(cond: Any, a: Any, b: Any, *, guard: bool = False) -> Expr:
+    """`a if cond else b` as an expression; both sides take their common type. `guard` as
+    `Select` has it."""
     c = as_bool(cond)
     ea, eb = _match(a, b)
     dtype = promote(ea.dtype, eb.dtype)
     ea, eb = cast(ea, dtype), cast(eb, dtype)
     if isinstance(c, Const):
         return ea if c.value else eb
-    return Select(c, ea, eb, dtype)
+    return Select(c, ea, eb, dtype, guard)
 
 
 def call(fn: str, *args: Any, dtype: DType | None = None) -> Expr:

@@ -160,12 +160,17 @@ class Cast(Expr):
 
 @dataclass(frozen=True, eq=False)
 class Select(Expr):
-    """`a if cond else b`, lazy: the side not chosen is not evaluated (its loads do not happen)."""
+    """`a if cond else b`, lazy: the side not chosen is not evaluated (its loads do not happen).
+
+    `guard`: the compiler's own, around a load that the program does not guard: `cond` says that
+    the element exists, `b` stands for it where it does not.
+    """
 
     cond: Expr
     a: Expr
     b: Expr
     dtype: DType
+    guard: bool = False
 
     @cached_property
     def key(self) -> tuple[Any, ...]:

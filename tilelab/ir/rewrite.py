@@ -38,7 +38,7 @@ def _select(node: Select, fn: Callable[[Any], Any]) -> Expr:
     cond, a, b = fn(node.cond), fn(node.a), fn(node.b)
     if cond is node.cond and a is node.a and b is node.b:
         return node
-    return select(cond, a, b)
+    return select(cond, a, b, guard=node.guard)
 
 
 def _call(node: Call, fn: Callable[[Any], Any]) -> Expr:

@@ -72,12 +72,14 @@ class ParallelFor(Stmt):
 @dataclass(frozen=True, eq=False)
 class If(Stmt):
     """A branch; `orelse` may be empty. `threads` (first, count), in tile IR: the range of threads
-    that take it, where the tile operations of `then` are spread over just these."""
+    that take it, where the tile operations of `then` are spread over just these. `guard`: the
+    compiler's own, around an access that the program does not guard: the element exists."""
 
     cond: Expr
     then: Seq
     orelse: Seq | None = None
     threads: tuple[int, int] | None = None
+    guard: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,6 +114,8 @@ class Elements:
         self.vars = tuple(point)
         self.slots = slots or {}
         self.guards = not ctx.option("tl.disable_safe_memory_legalize", False)
+        # T.Parallel leaves out what lies outside of a tensor; elsewhere nobody has asked for that.
+        self.unasked = spread is None
 
     def value(self, e: Expr) -> Expr:
         """An expression with loop variables, fragment reads and tensor reads lowered."""
@@ -139,7 +141,9 @@ class Elements:
         if n.buffer.scope is not Scope.GLOBAL or not self.guards:
             return read
         ok = self.ctx.indices_in_bounds(n.buffer, indices)
-        return read if ok is None else select(ok, read, self.ctx.outside(n.buffer, n.dtype))
+        if ok is None:
+            return read
+        return select(ok, read, self.ctx.outside(n.buffer, n.dtype), guard=self.unasked)
 
     def _register_of(self, access: Load | Store) -> Expr:
         """The register of a fragment element that this thread holds."""
@@ -191,7 +195,7 @@ class Elements:
             ok = self.ctx.indices_in_bounds(s.buffer, indices)
         if s.buffer.scope in (Scope.GLOBAL, Scope.SHARED):
             ok = both(self._first_replica(), ok)
-        return guarded(ok, [done], s.loc)
+        return guarded(ok, [done], s.loc, unasked=self.unasked)
 
     def _first_replica(self) -> Expr | None:
         """Elements that several threads hold are written to memory by one of them."""
@@ -230,7 +234,7 @@ class Elements:
         for r in refs:
             if r.buffer.scope is Scope.GLOBAL:
                 ok = both(ok, self.ctx.indices_in_bounds(r.buffer, r.indices))
-        return guarded(ok, [done], s.loc)
+        return guarded(ok, [done], s.loc, unasked=self.unasked)
 
     def _possible(self, s: Invoke) -> Intrinsic:
         """The instruction, or what stands for it on this target. TileNotSupported (TL1756)."""

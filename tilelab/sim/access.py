@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilelab.ir import Buffer, Load, Scope
+from tilelab.ir import Buffer, Load, Scope, Select
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, Value, varies
 from tilelab.sim.global_access import GlobalAccess
 from tilelab.sim.group import BlockGroup
+from tilelab.sim.guards import note_selected
 from tilelab.sim.place import Place, first_of, spread
 from tilelab.sim.registers import Run
 from tilelab.sim.shared_access import SharedAccess
@@ -36,6 +37,10 @@ class CheckedMemory(SharedAccess, GlobalAccess):
         value = self.load(Place(load.buffer, indices), frame)
         self.site = None
         return value
+
+    def guarded(self, e: Select, cond: Value, frame: Frame) -> None:
+        """A load under the compiler's guard happens where `cond` holds only."""
+        note_selected(self, e, cond, frame)
 
     def load(self, place: Place, frame: Frame) -> Array:
         """One element per lane."""

@@ -33,6 +33,10 @@ class Memory(Protocol):
         """Integers are divided by zero where `where` holds (and the frame's mask)."""
         ...
 
+    def guarded(self, e: Select, cond: Value, frame: Frame) -> None:
+        """A load under the compiler's guard happens where `cond` holds only."""
+        ...
+
 
 def scalar(value: Any, dtype: DType) -> Value:
     """A literal of a type: a Python int or bool, or a numpy float of its width."""
@@ -112,6 +116,8 @@ def convert(value: Value, dtype: DType) -> Value:
 
 def _select(e: Select, frame: Frame, memory: Memory) -> Value:
     cond = evaluate(e.cond, frame, memory)
+    if e.guard:
+        memory.guarded(e, cond, frame)
     if not varies(cond):
         return evaluate(e.a if cond else e.b, frame, memory)
     a = evaluate(e.a, frame.masked(cond), memory)

@@ -1,6 +1,8 @@
-"""Findings: what the simulator noticed, as records. Hides deduplication and who is to blame.
+"""Findings and notes: what the simulator noticed, as records. Hides deduplication and who is to
+blame.
 
-Nothing here prints or raises: a finding that makes going on meaningless stops its block.
+Nothing here prints or raises: a finding that makes going on meaningless stops its block. A note
+says what is right on a GPU and yet seldom meant.
 """
 
 from __future__ import annotations
@@ -56,6 +58,13 @@ _HINTS = {
     ASSERTION: "T.print the values that the condition reads",
 }
 
+GUARDED_HINT = (
+    "end the loop and the index at the extent, or guard the access: without the compiler's guard, "
+    "as in plain CUDA, it is an access out of bounds"
+)
+UNWRITTEN_HINT = "let the grid and the loops cover the tensor, unless a part of it is meant"
+"""Of notes, in place of the advice on their code."""
+
 INSERTED_HINT = (
     "both accesses come from copies or products that tilelab lowered, where a program cannot put "
     "a barrier: this is a bug of tilelab, please report it with the program"
@@ -86,7 +95,11 @@ def chosen_checks(checks: bool | str | Iterable[str]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Finding:
-    """One problem at one place of the program. `times` counts equal ones that followed."""
+    """One problem at one place of the program. `times` counts equal ones that followed.
+
+    level: "error": the program is wrong, whatever its output; "note": it is right on a GPU, and
+    yet seldom meant. (Costs are counters.)
+    """
 
     code: str
     message: str
@@ -99,16 +112,12 @@ class Finding:
     hint: str = ""
     other: Loc | None = None
     times: int = 1
-
-    @property
-    def level(self) -> str:
-        """ "error": the program is wrong, whatever its output. (Costs are counters.)"""
-        return "error"
+    level: str = "error"
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.code}: {self.message}" + (f" ({self.times} times)" if self.times > 1 else "")
-        ]
+        kind = "" if self.level == "error" else f" ({self.level})"
+        times = f" ({self.times} times)" if self.times > 1 else ""
+        lines = [f"{self.code}{kind}: {self.message}{times}"]
         if self.loc is not None:
             lines.append(self.loc.excerpt())
         if self.other is not None:
@@ -135,9 +144,10 @@ class Finding:
 
 @dataclass
 class Findings:
-    """Collects findings, one for each (code, line, buffer); only those of enabled checks."""
+    """Collects findings, one for each (level, code, line, buffer); only those of enabled checks."""
 
     checks: frozenset[str]
+    noted: set[int] = field(default_factory=set[int])  # nodes (by identity) that a note is about
     _found: dict[tuple[Any, ...], Finding] = field(default_factory=dict[tuple[Any, ...], Finding])
 
     def wants(self, code: str) -> bool:
@@ -149,7 +159,7 @@ class Findings:
         if not self.wants(finding.code):
             return
         place = (finding.loc.file, finding.loc.line) if finding.loc else None
-        key = (finding.code, place, finding.buffer)
+        key = (finding.level, finding.code, place, finding.buffer)
         old = self._found.get(key)
         if old is not None:
             self._found[key] = replace(old, times=old.times + 1)
@@ -158,5 +168,9 @@ class Findings:
         self._found[key] = replace(finding, hint=hint)
 
     def all(self) -> tuple[Finding, ...]:
-        """Everything found, in the order it was met."""
-        return tuple(self._found.values())
+        """All errors, in the order they were met."""
+        return tuple(found for found in self._found.values() if found.level == "error")
+
+    def notes(self) -> tuple[Finding, ...]:
+        """All notes, in the order they were met."""
+        return tuple(found for found in self._found.values() if found.level == "note")

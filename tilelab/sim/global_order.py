@@ -101,10 +101,13 @@ class GlobalOrder:
     def __init__(self, kernel: ThreadKernel, arrays: Mapping[Buffer, Array], blocks: int) -> None:
         nodes = list(walk(kernel.body))
         self._viewed = {v.storage for v in kernel.views}
-        self._written = {b for n in nodes for b in _writes(n)}
+        self._written: dict[Buffer, Loc | None] = {}  # and the first statement that does
+        for n in nodes:
+            for b in _writes(n):
+                self._written.setdefault(b, getattr(n, "loc", None))
         self._updated = {b for n in nodes for b in _updates(n)}
-        self._read = {b for n in nodes for b in _plain_reads(n)}
-        self._watched = (self._written | (self._updated & self._read)) - self._viewed
+        self._read = {b for n in nodes for b in loads_of(n)}
+        self._watched = ({*self._written} | (self._updated & self._read)) - self._viewed
         if blocks > _MOST_BLOCKS:
             self._watched.clear()
         self._may_know = np.zeros(min(blocks, _MOST_BLOCKS) + 1, np.bool_)
@@ -124,6 +127,26 @@ class GlobalOrder:
             atomics = Shared.of(shape) if buffer in self._updated else None
             found = self._marks[buffer] = Marks(np.zeros(shape, np.int64), reads, atomics)
         return found
+
+    def reached(self, buffer: Buffer) -> Array | None:
+        """Which elements of a tensor the launch has written or updated; None where that is not
+        known."""
+        if buffer in self._viewed or buffer in self._updated - self._watched:
+            return None
+        marks = self._marks.get(buffer)
+        if marks is None:
+            known = buffer not in self._written or buffer in self._watched
+            return np.zeros(self._arrays[buffer].shape, np.bool_) if known else None
+        found: Array = marks.writes != 0
+        return found if marks.atomics is None else found | (marks.atomics.last != 0)
+
+    def writes(self, buffer: Buffer) -> bool:
+        """Whether the kernel has a statement that writes or updates a tensor."""
+        return buffer in self._written or buffer in self._updated
+
+    def place_of_writes(self, buffer: Buffer) -> Loc | None:
+        """The first statement of the kernel that writes a tensor."""
+        return self._written.get(buffer)
 
     def acquired(self, statement: Any, blocks: Array) -> None:
         """Blocks have made an atomic access: where the program reads its value, others may have
@@ -253,7 +276,7 @@ def reads_of(n: Node) -> list[Buffer]:
     return [n.tensor] if isinstance(n, TensorMap) else []
 
 
-def _plain_reads(n: Node) -> list[Buffer]:
+def loads_of(n: Node) -> list[Buffer]:
     """Tensors that a node may read, but by atomics."""
     rule = _READERS.get(type(n))
     return [] if rule is None else rule(n)

@@ -1,18 +1,21 @@
 """Which elements of global memory hold a value: outputs and workspaces begin without one.
 
 Hides that only tensors which some kernel reads are kept account of, and that an account is
-closed once its tensor is complete. Tensors that other types look at as well are left out.
+closed once its tensor is complete. Tensors that other types look at as well are left out. What
+no block has written in the end is told from the marks that races are found by.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tilelab.ir import Buffer, walk
-from tilelab.sim.global_order import reads_of
+from tilelab.ir import Buffer, Node, TensorParam, walk
+from tilelab.sim import findings as f
+from tilelab.sim.findings import Finding, Findings
+from tilelab.sim.global_order import GlobalOrder, loads_of, reads_of
 from tilelab.thread import Program
 
 Array = np.ndarray[Any, Any]
@@ -50,3 +53,40 @@ class GlobalWritten:
         flags = self._flags.get(buffer)
         if flags is not None:
             flags[where] = True
+
+
+def note_unwritten(
+    program: Program, orders: Sequence[GlobalOrder], findings: Findings, unset: Iterable[str]
+) -> None:
+    """Note the elements of outputs that no block of the program has written. Outputs are the
+    tensors `unset`, and those that a kernel writes and none reads."""
+    if not findings.wants(f.RACE) or not findings.wants(f.UNINITIALISED):
+        return
+    nodes: list[Node] = [n for kernel in program.kernels for n in walk(kernel.body)]
+    read = {b for n in nodes for b in loads_of(n)}
+    begins = set(unset)
+    for param in program.params:
+        if not isinstance(param, TensorParam):
+            continue
+        buffer = param.buffer
+        places = [o.place_of_writes(buffer) for o in orders if o.writes(buffer)]
+        if param.name not in begins and (buffer in read or not places):
+            continue
+        parts = [o.reached(buffer) for o in orders]
+        if any(p is None for p in parts):
+            continue
+        left: Array = ~np.logical_or.reduce([p for p in parts if p is not None])
+        if not left.any():
+            continue
+        at = tuple(int(i) for i in np.unravel_index(int(left.argmax()), left.shape))
+        count, total = int(left.sum()), left.size
+        index = f"[{', '.join(map(str, at))}]"
+        kept = "hold no value" if param.name in begins else "keep what they held"
+        message = (
+            f"no block writes {count:,} of the {total:,} elements of {param.name}, which {kept}; "
+            f"the first is {param.name}{index}"
+        )
+        findings.add(Finding(
+            f.UNINITIALISED, message, places[0] if places else buffer.loc, param.name, at,
+            hint=f.UNWRITTEN_HINT, level="note",
+        ))  # fmt: skip

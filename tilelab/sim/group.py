@@ -102,6 +102,7 @@ class BlockGroup:
         index: tuple[int, ...] | None = None,
         other: Loc | None = None,
         hint: str = "",
+        level: str = "error",
     ) -> None:
         """Record a finding, unless its block has stopped already."""
         if row is not None and self.dead[row]:
@@ -109,7 +110,9 @@ class BlockGroup:
         warp, lane = (None, None) if thread is None else (thread // WARP, thread % WARP)
         name = "" if buffer is None else buffer.root.name
         block = None if row is None else self.coordinates(row)
-        self.findings.add(Finding(code, message, loc, name, index, block, warp, lane, hint, other))
+        self.findings.add(
+            Finding(code, message, loc, name, index, block, warp, lane, hint, other, level=level)
+        )
 
     def accessed(self, addresses: Any, num_bytes: int, frame: Frame) -> Access:
         """The shadow cells of one access: `num_bytes` from each address, where the mask allows."""

@@ -1,7 +1,7 @@
 """NaN: where one is first produced, by which operation, from which operands (check "nan").
 
-Hides how the operation inside an expression is found: its parts are evaluated once more, without
-checks or counters. NaNs that were in memory already are passed on, and no finding.
+Hides how the operation inside an expression is found: its parts are evaluated once more. NaNs
+that were in memory already are passed on, and no finding.
 """
 
 from __future__ import annotations
@@ -11,38 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilelab.ir import Binary, Call, Cast, Expr, Load, Scope, Select, Unary, children
+from tilelab.ir import Binary, Call, Cast, Expr, Select, Unary, children
 from tilelab.sim import findings as f
+from tilelab.sim.again import Unchecked
 from tilelab.sim.evaluate import evaluate
-from tilelab.sim.frame import Array, Frame, Value, varies
-from tilelab.sim.place import Place
+from tilelab.sim.frame import Array, Frame, varies
 
 if TYPE_CHECKING:
     from tilelab.sim.access import CheckedMemory
 
 Part = tuple[Expr, Frame]
-
-
-class _Unchecked:
-    """Memory as it is now, for looking again."""
-
-    def __init__(self, memory: CheckedMemory) -> None:
-        self.memory = memory
-
-    def read(self, load: Load, indices: tuple[Value, ...], frame: Frame) -> Value:
-        memory, buffer, group = self.memory, load.buffer, self.memory.group
-        extents = memory.extents(buffer)
-        inside = tuple(np.clip(i, 0, n - 1) for i, n in zip(indices or (0,), extents, strict=True))
-        if buffer.scope is Scope.LOCAL:
-            index = inside[0] if varies(inside[0]) and inside[0].ndim else int(inside[0])
-            return group.registers.load(buffer, index, frame)
-        if buffer.scope is Scope.GLOBAL:
-            out = np.asarray(group.arrays[buffer][inside])
-            return out.reshape(1, 1) if out.ndim == 0 else out
-        return group.shared.load(buffer.dtype, memory.address(Place(buffer, inside)), frame)
-
-    def divided_by_zero(self, where: Any, frame: Frame) -> None:
-        """Reported the first time."""
 
 
 def check_value(memory: CheckedMemory, e: Expr, value: Array, frame: Frame) -> None:
@@ -52,7 +30,7 @@ def check_value(memory: CheckedMemory, e: Expr, value: Array, frame: Frame) -> N
         return
     if not _nan(value).any():
         return
-    again = _Unchecked(memory)
+    again = Unchecked(memory)
     for part, inner in _parts(e, frame, again):
         if not part.dtype.is_float:
             continue
@@ -82,7 +60,7 @@ def check_product(
         memory.report(f.NOT_A_NUMBER, text, frame, (0, 0))
 
 
-def _parts(e: Expr, frame: Frame, memory: _Unchecked) -> Iterator[Part]:
+def _parts(e: Expr, frame: Frame, memory: Unchecked) -> Iterator[Part]:
     """The operations of an expression, operands first, each with the lanes that need it."""
     if isinstance(e, Select):
         cond = evaluate(e.cond, frame, memory)

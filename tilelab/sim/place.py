@@ -85,12 +85,7 @@ class CheckedBase:
         bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
         first = np.unravel_index(int(bad.argmax()), bad.shape)
         at = tuple(int(np.broadcast_to(np.asarray(i), bad.shape)[first]) for i in indices)
-        axis = next(a for a, (i, n) in enumerate(zip(at, extents, strict=True)) if not 0 <= i < n)
-        where = "[" + ", ".join(map(str, at)) + "]"
-        message = (
-            f"{what} of {buffer.root.name}{where} is outside axis {axis}, "
-            f"whose extent is {extents[axis]}"
-        )
+        message = outside(what, buffer, at, extents)
         self.report(f.OUT_OF_BOUNDS, message, frame, first[-2:], buffer, at)
         rows = bad.any(axis=tuple(a for a in range(bad.ndim) if a != bad.ndim - 2))
         self.group.stop(frame.rows[rows])
@@ -105,10 +100,12 @@ class CheckedBase:
         index: tuple[int, ...] | None = None,
         other: Loc | None = None,
         hint: str = "",
+        level: str = "error",
     ) -> None:
         self.group.report(
             code, message, self.loc, row=int(frame.rows[int(at[0])]),
             thread=int(frame.lanes[int(at[1])]), buffer=buffer, index=index, other=other, hint=hint,
+            level=level,
         )  # fmt: skip
 
     def divided_by_zero(self, where: Any, frame: Frame) -> None:
@@ -138,6 +135,16 @@ class CheckedBase:
             f"of {width}"
         )
         self.report(f.MISALIGNED, text, frame, first[-2:], buffer)
+
+
+def outside(what: str, buffer: Buffer, at: tuple[int, ...], extents: tuple[int, ...]) -> str:
+    """What is wrong with an access of `buffer[at]`, one of whose indices is out of range."""
+    axis = next(a for a, (i, n) in enumerate(zip(at, extents, strict=True)) if not 0 <= i < n)
+    where = "[" + ", ".join(map(str, at)) + "]"
+    return (
+        f"{what} of {buffer.root.name}{where} is outside axis {axis}, "
+        f"whose extent is {extents[axis]}"
+    )
 
 
 def first_of(place: Place) -> Place:

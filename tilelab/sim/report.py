@@ -30,7 +30,7 @@ class SimReport:
     cycles of `clock_hz` (`dropped`: events too many to keep).
     modelled_ms: `sim.model`'s time on the target, for all kernels together. printed: what T.print
     said. seconds: what the simulation itself took; steps: how many statements of groups of blocks
-    it ran.
+    it ran. notes: what is right on a GPU and yet seldom meant; a program with notes is `ok`.
     """
 
     findings: tuple[Finding, ...]
@@ -47,6 +47,7 @@ class SimReport:
     outputs: tuple[Any, ...] = field(default=(), compare=False)
     orders: tuple[GlobalOrder, ...] = field(default=(), compare=False)
     steps: int = field(default=0, compare=False)
+    notes: tuple[Finding, ...] = ()
 
     def writer_of(self, tensor: str, index: tuple[int, ...]) -> Writer | None:
         """Which thread wrote an element of a tensor last; None when nothing did, when only
@@ -89,6 +90,8 @@ class SimReport:
         """One line: what ran, what was found."""
         count = len(self.findings)
         verdict = "no findings" if self.ok else f"{count} finding{'s' if count > 1 else ''}"
+        if self.notes:
+            verdict += f", {len(self.notes)} note{'s' if len(self.notes) > 1 else ''}"
         name = f"{self.name}: " if self.name else ""
         return (
             f"{name}simulated {_blocks(self.blocks)} in {self.seconds:.2f} s, {verdict}; "
@@ -96,7 +99,8 @@ class SimReport:
         )
 
     def __str__(self) -> str:
-        lines = [self.headline(), *map(str, self.findings), *map(str, self.printed)]
+        lines = [self.headline(), *map(str, self.findings), *map(str, self.notes)]
+        lines += map(str, self.printed)
         for kernel in self.counters:
             lines += _kernel_lines(kernel)
         lines += self._timeline_lines()

@@ -21,7 +21,7 @@ from tilelab.sim.timeline import Event
 if TYPE_CHECKING:
     from tilelab.sim.report import SimReport
 
-SCHEMA = "tilelab.simreport/1"
+SCHEMA = "tilelab.simreport/2"
 _TUPLES = frozenset({"index", "block", "thread", "grid", "limiters"})
 _NUMBERS = ("seconds", "blocks", "modelled_ms", "name", "block", "clock_hz", "dropped")
 
@@ -33,6 +33,7 @@ def to_dict(report: SimReport) -> dict[str, Any]:
         "ok": report.ok,
         **{name: getattr(report, name) for name in _NUMBERS},
         "findings": [_record(found) for found in report.findings],
+        "notes": [_record(found) for found in report.notes],
         "printed": [_record(line) for line in report.printed],
         "counters": [_counters(kernel) for kernel in report.counters],
         "overlaps": [{**asdict(o), "share": o.share} for o in report.overlaps()],
@@ -49,6 +50,7 @@ def fields_of(text: str) -> dict[str, Any]:
         return {
             **{name: data[name] for name in _NUMBERS},
             "findings": tuple(_read(Finding, d) for d in data["findings"]),
+            "notes": tuple(_read(Finding, d) for d in data["notes"]),
             "printed": tuple(_read(Printed, d) for d in data["printed"]),
             "counters": tuple(_read_counters(d) for d in data["counters"]),
             "events": tuple(_read(Event, d) for d in data["events"]),

@@ -17,7 +17,7 @@ from tilelab.sim.evaluate import evaluate, scalar
 from tilelab.sim.findings import Findings, chosen_checks
 from tilelab.sim.frame import Array, Env, Frame
 from tilelab.sim.global_order import GlobalOrder
-from tilelab.sim.global_written import GlobalWritten
+from tilelab.sim.global_written import GlobalWritten, note_unwritten
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.model import kernel_seconds, launch_facts, target_of
 from tilelab.sim.report import SimReport
@@ -85,20 +85,21 @@ def simulate(
     with np.errstate(all="ignore"):
         for kernel in program.kernels:
             launches.append(_Launch(kernel, env, memory, findings, code, how, written))
-            launches[-1].note_launch((registers or {}).get(kernel.name))
-            launches[-1].run(progress)
-    seconds = time.perf_counter() - started
-    return _report(program.name, launches, findings, seconds, timeline_block, code.steps)
+            launches[-1].run(progress, (registers or {}).get(kernel.name))
+    if not code.spent:
+        note_unwritten(program, [n.order for n in launches], findings, unset)
+    return _report(program.name, launches, findings, started, timeline_block, code.steps)
 
 
 def _report(
     name: str,
     launches: Sequence[_Launch],
     findings: Findings,
-    seconds: float,
+    started: float,
     block: int,
     steps: int,
 ) -> SimReport:
+    seconds = time.perf_counter() - started
     modelled = sum(kernel_seconds(n.target, n.counters.total(), n.blocks) for n in launches)
     return SimReport(
         findings.all(),
@@ -114,6 +115,7 @@ def _report(
         sum(n.dropped for n in launches),
         orders=tuple(n.order for n in launches),
         steps=steps,
+        notes=findings.notes(),
     )
 
 
@@ -154,6 +156,9 @@ class _NoMemory:
 
     def divided_by_zero(self, where: Any, frame: Any) -> None:
         raise TileValueError("a launch extent or a shape divides by zero", code="TL2012")
+
+    def guarded(self, e: Any, cond: Any, frame: Any) -> None:
+        """There is nothing to guard."""
 
 
 _NO_MEMORY = _NoMemory()
@@ -254,17 +259,14 @@ class _Launch:
         self.dropped = 0  # events that the timeline did not keep
         self.speech = Speech()
 
-    def note_launch(self, registers: int | None) -> None:
-        """Put the launch and its occupancy beside the counters."""
-        self.counters.launch = launch_facts(self.kernel, self.target, self.grid, registers)
-
     @property
     def blocks(self) -> int:
         """How many blocks the grid has."""
         return int(np.prod(self.grid))
 
-    def run(self, progress: Progress | None) -> None:
-        """All blocks, a group at a time."""
+    def run(self, progress: Progress | None, registers: int | None) -> None:
+        """All blocks, a group at a time. registers: a thread's, for the occupancy, if known."""
+        self.counters.launch = launch_facts(self.kernel, self.target, self.grid, registers)
         total, size = self.blocks, self._group_size()
         for first in range(0, total, size):
             if self.code.spent:

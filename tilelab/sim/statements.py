@@ -12,6 +12,7 @@ from tilelab.ir.stmt import Alloc, Break, Continue
 from tilelab.sim.code import Runner
 from tilelab.sim.evaluate import as_array, convert
 from tilelab.sim.frame import Frame, snapshot, varies
+from tilelab.sim.guards import note_branch
 from tilelab.sim.loops import going, innermost, iterations, together, while_true
 from tilelab.sim.nans import check_value
 from tilelab.sim.place import Place
@@ -66,6 +67,8 @@ def sides(s: Strand, stmt: If, frame: Frame, missing: Seq | None = None) -> list
     """The sides of a branch that some lanes take, each with its frame; `missing` stands for an
     else that is not there."""
     cond = s.kept(stmt.cond, frame)
+    if stmt.guard:
+        note_branch(s.machine.memory, stmt, cond, frame)
     tests = [(stmt.then, cond)]
     orelse = missing if stmt.orelse is None else stmt.orelse
     if orelse is not None:

@@ -58,12 +58,21 @@ def both(a: Expr | None, b: Expr | None) -> Expr | None:
     return binary("and", a, b)
 
 
-def guarded(condition: Expr | None, body: list[Stmt], loc: Loc | None, orelse: Any = None) -> Stmt:
-    """`body` under a condition, or as it is when there is none."""
+def guarded(
+    condition: Expr | None,
+    body: list[Stmt],
+    loc: Loc | None,
+    orelse: Any = None,
+    *,
+    unasked: bool = False,
+) -> Stmt:
+    """`body` under a condition, or as it is when there is none. `unasked`: the condition keeps an
+    access inside of its tensor where neither the program nor its construct does (`If.guard`)."""
     then = Seq(tuple(body), loc=loc)
     if condition is None:
         return body[0] if len(body) == 1 else then
-    return If(condition, then, Seq(tuple(orelse), loc=loc) if orelse else None, loc=loc)
+    other = Seq(tuple(orelse), loc=loc) if orelse else None
+    return If(condition, then, other, guard=unasked, loc=loc)
 
 
 def over_elements(op: Any, make: Callable[[Expr, tuple[Expr, ...]], Stmt]) -> ParallelFor:
