@@ -16,12 +16,11 @@ from tilelab.commands.arguments import (
     USAGE,
     HelpShown,
     Parser,
-    constants,
-    kinds_argument,
+    add_kernel_options,
     target_argument,
 )
 from tilelab.commands.failures import message
-from tilelab.commands.kernels import Wish, last_kernel_of_file, look_up, to_kernel
+from tilelab.commands.kernels import last_kernel_of_file, look_up, to_kernel, wish_of
 from tilelab.commands.progress import progress
 from tilelab.commands.run import DEVICES, device, run_script, script_path
 from tilelab.commands.simulate import (
@@ -39,7 +38,7 @@ from tilelab.runtime import doctor
 from tilelab.runtime.reports import collect_reports
 from tilelab.runtime.simulated import simulating
 from tilelab.target import TARGETS
-from tilelab.views import DEFAULT_KINDS, MAKERS, show
+from tilelab.views import show
 
 FINE, FAILED, WRONG_USE, INTERRUPTED = 0, 1, 2, 130
 EPILOG = "exit codes: 0 fine, 1 the program failed, 2 wrong command line, 130 interrupted"
@@ -87,12 +86,7 @@ def _script(made: Parser, follow: Callable[[argparse.Namespace], int]) -> None:
 def _show_options(made: Parser) -> None:
     made.add_argument("kernel", metavar="SCRIPT[:NAME]", help="a file, and the kernel or factory "
                       "in it (default: the last one)")  # fmt: skip
-    made.add_argument("constants", nargs="*", metavar="key=value",
-                      help="constants for a factory or a @tilelang.jit function")  # fmt: skip
-    made.add_argument("--target", type=target_argument, metavar="|".join(TARGETS),
-                      help="the chip to compile for")  # fmt: skip
-    made.add_argument("--show", type=kinds_argument, default=DEFAULT_KINDS, metavar="VIEWS",
-                      help="some of " + ",".join(MAKERS) + ", or all")  # fmt: skip
+    add_kernel_options(made)
     made.add_argument("--svg", metavar="FOLDER", help="write the pictures there, too")
     made.set_defaults(follow=_show)
 
@@ -136,11 +130,10 @@ def _show(options: argparse.Namespace) -> int:
     names = run_script(path, main=False)
     name = name or last_kernel_of_file(path, names)
     with progress(f"compiling {name}"):
-        wish = Wish(options.target, constants=constants(options.constants, names))
-        kernel = to_kernel(look_up(name, names), wish, name)
-        report = show(kernel, *options.show)
-    print(report.to_text())
-    if options.svg:
+        kernel = to_kernel(look_up(name, names), wish_of(options, names), name)
+        report = show(kernel, *options.show) if options.show else None
+    print(repr(kernel) if report is None else report.to_text())
+    if options.svg and report is not None:
         folder = Path(options.svg)
         folder.mkdir(parents=True, exist_ok=True)
         for number, view in enumerate(report.views, 1):

@@ -50,6 +50,7 @@ class JITKernel(Inspection):
         verbose: bool = False,
     ) -> None:
         self.prim_func = function
+        self._flags = compile_flags
         wishes: dict[str, Any] = dict(function.attrs)
         self.pass_configs = {**dict(wishes.get("pass_configs", ())), **config_map(pass_configs)}
         outputs = _outputs(function, out_idx)
@@ -74,6 +75,18 @@ class JITKernel(Inspection):
     def _lower(self, target: Target, aligned: bool) -> LoweredProgram:
         configs = dict(self.pass_configs)
         return lower(self.prim_func, target=target, pass_configs=configs, aligned=aligned)
+
+    def remade(
+        self, *, function: Function | None = None, target: Target | None = None,
+        pass_configs: Mapping[str, Any] | None = None,
+    ) -> JITKernel:  # fmt: skip
+        """The same kernel compiled with another function, target or pass_configs than its own."""
+        function = function or self.prim_func
+        return JITKernel(
+            function, out_idx=None if function.outputs else self.out_idx or None,
+            target=target or self.trace.target, compile_flags=self._flags,
+            pass_configs=self.pass_configs if pass_configs is None else pass_configs,
+        )  # fmt: skip
 
     def ship(self) -> Shipment:
         """The compiled kernel for another process that has traced the same program."""

@@ -160,3 +160,65 @@ def test_it_fits_a_narrow_page(name: str, bare: Bare) -> None:
     )
     bare.page.set_viewport_size({"width": 1280, "height": 900})
     assert wide <= 0
+
+
+def table_of(bare: Bare) -> Any:
+    return bare.page.locator("details[data-key=rows-0]")
+
+
+def push_now(bare: Bare) -> None:
+    """A new state from the kernel, whatever the reader does just now."""
+    bare.page.evaluate("model.push({ ...model.get('state'), note: 'pushed' })")
+
+
+def test_a_part_opened_just_before_a_repaint_stays_open(bare: Bare) -> None:
+    bare.show(PANELS["budget"]())
+    bare.page.evaluate(
+        """() => { // one task: the toggle event comes after the repaint
+          document.querySelector('details[data-key=rows-0] summary').click();
+          model.push({ ...model.get('state'), note: 'pushed' });
+        }"""
+    )
+    expect(bare.page.locator("[data-note]")).to_have_text("pushed", timeout=SLOW)
+    expect(table_of(bare).locator("tbody tr").first).to_be_visible(timeout=SLOW)
+    push_now(bare)
+    expect(table_of(bare)).to_have_attribute("open", "", timeout=SLOW)
+
+
+def test_a_repaint_waits_for_the_end_of_a_press(bare: Bare) -> None:
+    bare.show(PANELS["budget"]())
+    head = table_of(bare).locator("summary")
+    head.hover()
+    bare.page.mouse.down()
+    push_now(bare)
+    expect(bare.page.locator(".tilelab[data-painted='1']")).to_have_count(1, timeout=SLOW)
+    bare.page.mouse.up()
+    expect(bare.page.locator("[data-note]")).to_have_text("pushed", timeout=SLOW)
+    expect(table_of(bare)).to_have_attribute("open", "", timeout=SLOW)
+
+
+def test_a_repaint_keeps_what_is_being_typed(bare: Bare) -> None:
+    bare.show(layout_panel(row_major((16, 64), 16)))
+    field = bare.page.locator("[data-key=expression-0]")
+    field.fill("swizzled(shape, bi")
+    push_now(bare)
+    expect(bare.page.locator(".tilelab[data-painted='2']")).to_have_count(1, timeout=SLOW)
+    expect(field).to_be_focused(timeout=SLOW)
+    field.press_sequentially("ts, 128)")
+    field.press("Enter")
+    expect(field).to_have_value("swizzled(shape, bits, 128)", timeout=SLOW)
+    expect(bare.page.locator(".tl-verdict")).to_contain_text("no bank conflict", timeout=SLOW)
+
+
+def test_a_picture_in_a_narrow_column_scrolls_by_keyboard(bare: Bare) -> None:
+    bare.page.set_viewport_size({"width": 420, "height": 800})
+    bare.show(PANELS["budget"]())
+    frame = bare.page.locator("[data-key=kernel-0]")
+    expect(frame).to_have_attribute("tabindex", "0", timeout=SLOW)
+    scale = bare.page.evaluate(
+        "() => { const s = document.querySelector('.tl-picture svg');"
+        " return s.getBoundingClientRect().width / s.viewBox.baseVal.width; }"
+    )
+    bare.page.set_viewport_size({"width": 1280, "height": 900})
+    expect(frame).not_to_have_attribute("tabindex", "0", timeout=SLOW)
+    assert scale >= 0.79

@@ -37,6 +37,16 @@ def matmul(M, N, K, block_K=64, stages=3):
 
     return product
 """
+PLAINEST = """
+import tilelang.language as T
+
+
+@T.prim_func
+def copied(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=64):
+        for i in T.Parallel(64):
+            B[i] = A[i]
+"""
 SCRIPT = (
     KERNEL
     + """
@@ -157,6 +167,29 @@ def test_show_prints_twins_and_writes_pictures(
     assert len(pictures) == 6
     for path in pictures:
         ElementTree.fromstring(path.read_text())
+
+
+def test_show_takes_what_a_notebook_takes(
+    script: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask = ["show", f"{script}:matmul", "M=128", "N=128", "K=256", "--target", "sm_90a"]
+    folder = tmp_path / "pictures"
+    assert main([*ask, "--show", "compare", "--svg", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "LADDER" in said and "as in a textbook" in said and "tl.tma_store" in said
+    assert [path.name for path in folder.iterdir()] == ["1-ladder.svg"]
+    assert main([*ask, "--show", "none", "--out-idx", "-1", "--plain"]) == 0
+    assert "<JITKernel" in capsys.readouterr().out
+    assert main([*ask, "--show", "comapre"]) == 2
+    assert "did you mean compare?" in capsys.readouterr().err
+
+
+def test_show_says_when_a_kernel_has_nothing_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, PLAINEST)
+    assert main(["show", path, "--show", "pipeline,compare", "--target", "sm_80"]) == 0
+    assert "has nothing of what was asked for" in capsys.readouterr().out
 
 
 def test_show_finds_the_last_kernel_and_says_what_it_needs(

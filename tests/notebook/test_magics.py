@@ -273,11 +273,22 @@ def test_help_without_a_body_constants_of_what_is_made_and_unloading(
     shell.run_cell("%load_ext tilelab")
 
 
-@pytest.mark.parametrize("kind", ["schedule", "roofline", "sim"])
+@pytest.mark.parametrize("kind", ["schedule", "roofline", "sim", "compare"])
 def test_pictures_of_a_run_are_widgets_too(kind: str, shell: Any) -> None:
     assert run(shell, f"--show {kind} {SIZES}").success
     (bundle,) = published(shell)
     assert set(bundle) == {"text/plain", "image/svg+xml", WIDGET}
+
+
+def test_show_of_a_name_takes_what_a_cell_takes(shell: Any, capsys: Any) -> None:
+    shell.run_cell(BODY)
+    shell.run_cell(f"kept = %tilelab show matmul {SIZES} --show compare,memory --target sm_90a")
+    kept = shell.user_ns["kept"]
+    assert [view.kind for view in kept.views] == ["ladder", "memory"]
+    assert "as in a textbook" in kept.to_text()
+    capsys.readouterr()
+    shell.run_cell(f"%tilelab show matmul {SIZES} --show none --out-idx -1 --plain")
+    assert "JITKernel product" in capsys.readouterr().out and not published(shell)
 
 
 def test_help_and_an_eager_cell_without_sizes(shell: Any, capsys: Any) -> None:

@@ -111,7 +111,7 @@ def test_a_long_name_stays_inside_the_picture() -> None:
 
 
 def test_text_is_escaped() -> None:
-    svg = Svg("a<b", 10, 10, "<t>", "a & b")
+    svg = Svg("a<b", 100, 10, "<t>", "a & b")
     svg.text(0, 0, "<script>&\"'")
     svg.rect(0, 0, 1, 1, title="x<y")
     root = ElementTree.fromstring(svg.render())

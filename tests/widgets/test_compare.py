@@ -17,9 +17,9 @@ from tilelab.bench.table import Row, Table
 from tilelab.errors import TileError
 from tilelab.tile.structure import PLAIN, SWITCHES
 from tilelab.views import from_json
+from tilelab.views.variants import TEXTBOOK
 from tilelab.widgets import compare_panel
 from tilelab.widgets.compare import PICTURES
-from tilelab.widgets.steps import TEXTBOOK
 
 torch = pytest.importorskip("torch")
 

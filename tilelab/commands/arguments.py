@@ -16,7 +16,7 @@ from typing import Any, NoReturn, cast
 
 from tilelab.errors import TileValueError
 from tilelab.target import TARGETS, Target, parse_target
-from tilelab.views import ALL_KINDS, MAKERS
+from tilelab.views import ALL_KINDS, DEFAULT_KINDS, MAKERS
 
 USAGE = "TL1702"
 
@@ -116,6 +116,22 @@ def kinds_argument(text: str) -> tuple[str, ...]:
             known = ", ".join(MAKERS)
             raise argparse.ArgumentTypeError(f"there is no view {word!r}{meant}; one of {known}")
     return words
+
+
+def add_kernel_options(parser: argparse.ArgumentParser) -> None:
+    """The options that every command about one kernel has, in a notebook and in a terminal."""
+    parser.add_argument("--target", type=target_argument, metavar="|".join(TARGETS),
+                        help="the chip to compile for (default: the one here)")  # fmt: skip
+    parser.add_argument("--show", type=kinds_argument, default=DEFAULT_KINDS, metavar="VIEWS",
+                        help="some of " + ",".join(MAKERS) + " between commas, all, or none "
+                        "(default: " + ",".join(DEFAULT_KINDS) + ")")  # fmt: skip
+    parser.add_argument("--plain", action="store_true",
+                        help="the textbook structure: one ring of stages, one tile a block, "
+                        "results stored by the threads")  # fmt: skip
+    parser.add_argument("--out-idx", type=outputs_argument, metavar="I",
+                        help="parameters that a call returns, e.g. -1")  # fmt: skip
+    parser.add_argument("constants", nargs="*", default=[], metavar="key=value",
+                        help="constants for a factory or a @tilelang.jit function")  # fmt: skip
 
 
 def name_argument(text: str) -> str:

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from tilelab.commands.arguments import constants
 from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
 from tilelab.frontend.function import PrimFunc
 from tilelab.ir import Function, TensorParam
 from tilelab.jit import JITImpl
 from tilelab.kernel import JITKernel
 from tilelab.target import Target
+from tilelab.tile.structure import PLAIN
 
 NO_KERNEL, NO_CONSTANT, NO_INPUT = "TL1703", "TL1704", "TL1705"
 
@@ -34,6 +36,14 @@ class Wish:
     constants: Mapping[str, Any] = field(default_factory=dict[str, Any])
     tensors: Sequence[Any] = ()
     configs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+def wish_of(options: Any, names: Mapping[str, Any], tensors: Sequence[Any] = ()) -> Wish:
+    """What the options of `arguments.add_kernel_options` ask for; `names`: what constants may
+    name."""
+    configs = {PLAIN: True} if options.plain else {}
+    given = constants(options.constants, names)
+    return Wish(options.target, options.out_idx, given, tensors, configs)
 
 
 def to_kernel(value: Any, wish: Wish, name: str = "") -> JITKernel:

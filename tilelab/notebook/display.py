@@ -6,13 +6,14 @@ GitHub, in nbconvert and nbviewer.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from tilelab.kernel import JITKernel
 from tilelab.layout import Fragment, SharedLayout, TableFragment
 from tilelab.views import FragmentView, Report, View, show
-from tilelab.widgets import layout_panel
+from tilelab.widgets import compare_panel, layout_panel
 from tilelab.widgets.host import host
 from tilelab.widgets.panel import Panel
 from tilelab.widgets.passes import PassPanel
@@ -41,6 +42,7 @@ PANELS: dict[str, Callable[[JITKernel, View], Panel]] = {
     "timeline": lambda kernel, _: PlayerPanel(kernel, kernel.get_profiler().make_inputs()),
     "schedule": _timed,
     "roofline": lambda kernel, _: RooflinePanel(kernel, kernel.get_profiler().make_inputs()),
+    "ladder": lambda kernel, _: compare_panel(kernel),
 }
 """The widget of each kind of view; a kind that is not here is shown as its picture."""
 
@@ -51,6 +53,8 @@ def show_report(report: Report) -> None:
         display,  # pyright: ignore[reportUnknownVariableType]
     )
 
+    if not report.views:
+        sys.stdout.write(report.to_text() + "\n")
     done: set[str] = set()
     for view in report.views:
         make = PANELS.get(view.kind)

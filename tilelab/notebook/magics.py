@@ -13,21 +13,18 @@ from typing import Any
 from tilelab.commands.arguments import (
     HelpShown,
     Parser,
-    constants,
-    kinds_argument,
+    add_kernel_options,
     name_argument,
-    outputs_argument,
     split_line,
-    target_argument,
     usage_error,
 )
 from tilelab.commands.kernels import (
-    Wish,
     inputs_for,
     last_kernel,
     look_up,
     look_up_input,
     to_kernel,
+    wish_of,
 )
 from tilelab.commands.progress import NotebookLine, progress
 from tilelab.kernel import JITKernel
@@ -35,12 +32,9 @@ from tilelab.notebook import display
 from tilelab.notebook.errors import CellSyntaxError
 from tilelab.notebook.registry import Magic
 from tilelab.runtime import doctor
-from tilelab.target import TARGETS
-from tilelab.tile.structure import PLAIN
-from tilelab.views import DEFAULT_KINDS, MAKERS, show
+from tilelab.views import show
 
 CELL, LINE = "tilelang", "tilelab"
-TEXTBOOK = {PLAIN: True}
 
 
 def cell_parser() -> Parser:
@@ -49,7 +43,7 @@ def cell_parser() -> Parser:
         prog="%%tilelang",
         description="Run the cell as Python, compile the kernel it defines last, and show it.",
     )
-    _shared_options(parser)
+    add_kernel_options(parser)
     parser.add_argument("--run", action="store_true", help="run it on inputs of the namespace")
     parser.add_argument("--inputs", metavar="A,B", default="", help="names of those inputs "
                         "(default: the kernel's parameter names); implies --run")  # fmt: skip
@@ -66,23 +60,8 @@ def line_parser() -> Parser:
     commands.add_parser("doctor", help="what works here, and what to do about the rest")
     shown = commands.add_parser("show", help="the pictures of a kernel")
     shown.add_argument("kernel", help="its name in the notebook")
-    _shared_options(shown)
+    add_kernel_options(shown)
     return parser
-
-
-def _shared_options(parser: Any) -> None:
-    parser.add_argument("--target", type=target_argument, metavar="|".join(TARGETS),
-                        help="the chip to compile for (default: the one here)")  # fmt: skip
-    parser.add_argument("--show", type=kinds_argument, default=DEFAULT_KINDS, metavar="VIEWS",
-                        help="some of " + ",".join(MAKERS) + " between commas, all, or none "
-                        "(default: " + ",".join(DEFAULT_KINDS) + ")")  # fmt: skip
-    parser.add_argument("--plain", action="store_true",
-                        help="the textbook structure: one ring of stages, one tile a block, "
-                        "results stored by the threads")  # fmt: skip
-    parser.add_argument("--out-idx", type=outputs_argument, metavar="I",
-                        help="parameters that a call returns, e.g. -1")  # fmt: skip
-    parser.add_argument("constants", nargs="*", default=[], metavar="key=value",
-                        help="constants for a factory or a @tilelang.jit function")  # fmt: skip
 
 
 class Magics:
@@ -132,6 +111,9 @@ class Magics:
             print_text(doctor.to_text(doctor.diagnose()))
             return None
         kernel = self._compile(options.kernel, options)
+        if not options.show:
+            print_text(repr(kernel))
+            return None
         return show(kernel, *options.show)
 
     def _compile(self, name: str, options: Any) -> JITKernel:
@@ -139,10 +121,7 @@ class Magics:
         value = look_up(name, names)
         with progress(f"compiling {name}", NotebookLine()):
             tensors = [look_up_input(word, names) for word in _words(options)]
-            given = constants(options.constants, names)
-            configs = TEXTBOOK if options.plain else {}
-            wish = Wish(options.target, options.out_idx, given, tensors, configs)
-            kernel = to_kernel(value, wish, name)
+            kernel = to_kernel(value, wish_of(options, names, tensors), name)
             _ = kernel.program  # lowered now, so that errors and time belong to this step
         return kernel
 

@@ -24,7 +24,7 @@ def draw(view: AccessView) -> str:
     svg = Svg(f"access-{view.buffer}", LEFT + CELLS * CELL_W + 24, height, view.title, desc)
     svg.heading(view.title)
     good = len(view.waves) <= view.ideal
-    svg.text(24, 54, view.verdict(), "good-edge" if good else "bad-edge", size=13, bold=True)
+    svg.sub(view.verdict(), "good-edge" if good else "bad-edge", size=13, bold=True)
     across = "bank (4 bytes each)" if view.space == "shared" else "byte of the 32-byte sector"
     svg.text(LEFT, TOP - 24, across, "muted", size=11)
     for cell in range(CELLS):
@@ -43,7 +43,7 @@ def draw(view: AccessView) -> str:
 
 def _row(svg: Svg, view: AccessView, wave: Wave, y: float) -> None:
     label = f"{view.unit} {wave.place}" if view.space == "shared" else f"byte {wave.place:,}"
-    svg.text(LEFT - 8, y + 15, label, "muted", size=11, anchor="end")
+    svg.label(LEFT - 8, y + 15, label, "muted", size=11, anchor="end", width=LEFT - 16)
     svg.rect(LEFT, y, CELLS * CELL_W, CELL_H - 2, "panel", "grid")
     for cell, lanes in sorted(view.cells_of(wave).items()):
         x = LEFT + cell * CELL_W

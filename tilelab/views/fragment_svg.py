@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilelab.target import WARP
+from tilelab.views.measure import wrapped
 from tilelab.views.palette import lane_colours
 from tilelab.views.raster import png_uri
 from tilelab.views.svg import Svg, number
@@ -62,11 +62,11 @@ def draw(view: FragmentView) -> str:
     if not small:
         frames = _frames(rows, cols, GAP if len(view.shape) < 3 else WIDE_GAP)
     right = max(max(f.right for f in frames) + 24, LEFT + 704)
-    notes = textwrap.wrap("Why: " + view.reason, int(right / 6.4)) if view.reason else []
+    notes = wrapped("Why: " + view.reason, right - 48, 12) if view.reason else []
     height = max(f.bottom for f in frames) + 34 + KEY + 17 * len(notes)
     svg = Svg(f"fragment-{view.buffer}", right, height, view.title, _description(view, owners))
     svg.heading(view.summary())
-    svg.text(24, 54, _how_to_read(view, small), "muted", size=12)
+    svg.sub(_how_to_read(view, small))
     if not small:
         _whole(svg, view, owners, frames[0])
     _corner(svg, owners, registers, frames[-1])
@@ -232,9 +232,9 @@ def _warp_labels(svg: Svg, owners: Ints, frame: Frame) -> None:
 
 def _corner(svg: Svg, owners: Ints, registers: Ints, frame: Frame) -> None:
     part = owners[: frame.rows, : frame.cols]
-    names = f"rows 0-{frame.rows - 1}, columns 0-{frame.cols - 1}"
-    heading = f"{names} (T thread, R register)"
-    svg.text(frame.x, frame.y - 26, heading, "muted", size=12, bold=True)
+    room = max(svg.width - 24 - frame.x, 0)
+    svg.label(frame.x, frame.y - 26, "corner (T thread, R register)", "muted", size=12, bold=True,
+              width=room, anchor="start")  # fmt: skip
     with svg.group('text-anchor="middle"'):
         for (r, c), thread in np.ndenumerate(part):
             if thread >= 0:

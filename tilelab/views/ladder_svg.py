@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
+from tilelab.views.measure import wrapped
 from tilelab.views.svg import Svg
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ TOP, ROW, BOX = 104, 38, 24
 
 def draw(view: LadderView) -> str:
     """The picture as SVG text."""
-    notes = textwrap.wrap(view.remark, 125) if view.remark else []
+    notes = wrapped(view.remark, WIDTH - 48, 11.5) if view.remark else []
     bottom = TOP + ROW * len(view.steps)
     svg = Svg(f"ladder-{view.kernel}", WIDTH, bottom + 24 + 17 * len(notes), view.title,
               view.headline())  # fmt: skip
     svg.heading(view.title)
     headline = view.headline().removeprefix(f"{view.kernel}: ")
-    svg.label(24, 53, headline, size=12, width=WIDTH - 48, anchor="start")
+    svg.sub(headline, "ink")
     svg.text(LEFT, TOP - 14, f"time in {view.unit}", "muted", size=11)
     svg.text(LEFT + CHART + 20, TOP - 14, "gain of the step", "muted", size=11)
     svg.text(WIDTH - 24, TOP - 14, "to the first", "muted", size=11, anchor="end")

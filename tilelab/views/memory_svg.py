@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tilelab.views.measure import wrapped
 from tilelab.views.palette import BUFFER_ROLES
 from tilelab.views.svg import Svg
 from tilelab.views.table import bytes_text, kib, plural
@@ -21,19 +22,20 @@ def draw(view: MemoryView) -> str:
     """The picture of a budget as SVG text."""
     table_top = BAR_TOP + BAR_HEIGHT + 66
     below = table_top + ROW * (len(view.rows) + 1) + 26
-    height = below + 4 * 30 + 66 + 20 * len(view.fits)
+    fits = [line for fit in view.fits for line in wrapped(_fit_text(fit), BAR, 12)]
+    height = below + 4 * 30 + 66 + 20 * len(fits)
     used = f"{bytes_text(view.total_bytes)} of {bytes_text(view.shared_per_block)}"
     desc = f"{used}; {view.verdict()}"
     svg = Svg(f"memory-{view.kernel}", WIDTH, height, view.title, desc)
     static = f" + {view.static_bytes:,} B static" if view.static_bytes else ""
     headline = f"Shared memory: {bytes_text(view.dynamic_bytes)} dynamic{static}"
     svg.heading(headline)
-    svg.text(LEFT, 54, _sub(view), "muted", size=12)
+    svg.sub(_sub(view))
     _bar(svg, view)
     _table(svg, view, table_top)
     _bounds(svg, view, below)
-    for k, fit in enumerate(view.fits):
-        svg.text(LEFT, below + 4 * 30 + 56 + 20 * k, _fit_text(fit), size=12)
+    for k, line in enumerate(fits):
+        svg.text(LEFT, below + 4 * 30 + 56 + 20 * k, line, size=12)
     return svg.render()
 
 
@@ -113,14 +115,18 @@ def _scale(svg: Svg, view: MemoryView, scale: float) -> None:
         svg.text(x, y + 18, label, "muted", size=10.5, anchor="start" if mark == 0 else "middle")
 
 
-COLUMNS = ((30, "start"), (250, "start"), (470, "end"), (540, "end"), (650, "end"), (760, "end"))
+COLUMNS = (
+    (30, "start", 212), (250, "start", 164), (478, "end", 60), (540, "end", 50),
+    (660, "end", 110), (770, "end", 100),
+)  # fmt: skip
+"""Place, anchor and width of each column of the table."""
 
 
 def _table(svg: Svg, view: MemoryView, top: float) -> None:
     roles = _roles(view)
     heads = ("buffer", "what", "at byte", "stages", "bytes a stage", "bytes")
-    for (x, anchor), head in zip(COLUMNS, heads, strict=True):
-        svg.text(LEFT + x, top, head, "muted", size=11.5, anchor=anchor, bold=True)
+    for (x, anchor, width), head in zip(COLUMNS, heads, strict=True):
+        svg.label(LEFT + x, top, head, "muted", size=11.5, anchor=anchor, bold=True, width=width)
     svg.line([(LEFT, top + 7), (LEFT + BAR, top + 7)], "grid")
     for k, row in enumerate(view.rows):
         y = top + ROW * (k + 1) + 2
@@ -131,8 +137,8 @@ def _table(svg: Svg, view: MemoryView, top: float) -> None:
             row.name, row.detail + shared, f"{row.offset:,}" if row.dynamic else "static",
             str(row.stages), f"{row.bytes_per_stage:,}", f"{row.num_bytes:,}",
         )  # fmt: skip
-        for (x, anchor), cell in zip(COLUMNS, cells, strict=True):
-            svg.text(LEFT + x, y, cell, "ink", size=12, anchor=anchor)
+        for (x, anchor, width), cell in zip(COLUMNS, cells, strict=True):
+            svg.label(LEFT + x, y, cell, "ink", size=12, anchor=anchor, width=width)
 
 
 def _bounds(svg: Svg, view: MemoryView, top: float) -> None:

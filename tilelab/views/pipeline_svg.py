@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
+from tilelab.views.measure import wrapped
 from tilelab.views.svg import Svg
 from tilelab.views.table import bytes_text, kib, plural
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tilelab.views.pipeline import Iteration, OpRow, PipelineView
 
 LEFT, CHART, WIDTH = 150, 706, 880
+FACTS = 112  # where the sentences below the chart begin
 TOP, ROW, BOX = 118, 36, 26
 
 SIGNALS = {
@@ -79,7 +80,7 @@ def draw(view: PipelineView) -> str:
     svg = Svg(f"pipeline-{view.kernel}-{view.loop}", WIDTH, height, view.title, desc)
     headline = view.headline()
     svg.heading(headline[0].upper() + headline[1:])
-    svg.text(24, 54, _sub(view), "muted", size=12)
+    svg.sub(_sub(view))
     _grid(svg, chart)
     _rows(svg, chart)
     _arrows(svg, chart)
@@ -88,7 +89,7 @@ def draw(view: PipelineView) -> str:
     _legend(svg, view, chart.bottom + 22)
     for k, (word, line) in enumerate(facts):
         svg.text(24, chart.bottom + 78 + 18 * k, word, "muted", size=12, bold=True)
-        svg.text(112, chart.bottom + 78 + 18 * k, line, size=12)
+        svg.text(FACTS, chart.bottom + 78 + 18 * k, line, size=12)
     return svg.render()
 
 
@@ -117,8 +118,12 @@ def _facts(view: PipelineView) -> list[tuple[str, str]]:
             f"waited for by {b.waited_by}"
         )
         lines.append(("barrier", text))
-    wrap = textwrap.wrap(view.reason, 118) if view.reason else []
-    return lines + [("" if k else "why", line) for k, line in enumerate(wrap)]
+    lines += [("why", view.reason)] if view.reason else []
+    return [
+        ("" if k else word, line)
+        for word, sentence in lines
+        for k, line in enumerate(wrapped(sentence, WIDTH - FACTS - 24, 12))
+    ]
 
 
 def _op(op: OpRow) -> str:

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Protocol
+from typing import Any
 
-from tilelab.codegen.source import CudaSource
 from tilelab.errors import TileValueError
-from tilelab.ir import Function
 from tilelab.layout import Fragment, TableFragment
 from tilelab.passes.base import CompileTrace
 from tilelab.passes.plan import LayoutDecision
-from tilelab.sim import SimReport
 from tilelab.thread.nodes import Program
 from tilelab.views.base import View
+from tilelab.views.compiled import Compiled, KernelResources
 from tilelab.views.fragment import decision_view
 from tilelab.views.memory import MemoryView, memory_view
 from tilelab.views.passes import passes_view
@@ -29,33 +27,7 @@ from tilelab.views.sass import sass_view
 from tilelab.views.schedule import schedule_views
 from tilelab.views.source import source_view
 from tilelab.views.timeline import timeline_views
-
-
-class KernelResources(Protocol):
-    """What ptxas reported of one kernel."""
-
-    @property
-    def registers(self) -> int: ...
-    @property
-    def spill_stores(self) -> int: ...
-
-
-class Compiled(Protocol):
-    """What `show` reads of a compiled kernel."""
-
-    @property
-    def trace(self) -> CompileTrace: ...
-    @property
-    def program(self) -> Program: ...
-    @property
-    def source(self) -> CudaSource: ...
-    @property
-    def prim_func(self) -> Function: ...
-    @property
-    def resources(self) -> Mapping[str, KernelResources]: ...
-    def get_sass(self) -> str: ...
-    def get_profiler(self) -> Any: ...
-    def simulate(self, *args: Any) -> SimReport: ...
+from tilelab.views.variants import modelled, variants
 
 
 @dataclass(frozen=True)
@@ -69,16 +41,18 @@ class Report:
 
     def to_text(self) -> str:
         """The text twins, one after another."""
-        return "\n".join(view.to_text() for view in self.views)
+        nothing = f"{self.name} has nothing of what was asked for."
+        return "\n".join(view.to_text() for view in self.views) or nothing
 
     def to_html(self) -> str:
         """The pictures inline, each with its text twin folded beneath."""
         parts = [
-            f'<figure style="margin:0 0 1em">{view.to_svg()}<details><summary>as text</summary>'
-            f"<pre>{escape(view.to_text())}</pre></details></figure>"
+            f'<figure style="margin:0 0 1em;overflow-x:auto">{view.to_svg()}<details>'
+            f"<summary>as text</summary><pre>{escape(view.to_text())}</pre></details></figure>"
             for view in self.views
         ]
-        return f'<section aria-label="{escape(self.name)}">{"".join(parts)}</section>'
+        body = "".join(parts) or f"<p>{escape(self.to_text())}</p>"
+        return f'<section aria-label="{escape(self.name)}">{body}</section>'
 
     def __getitem__(self, kind: str) -> View:
         """The first view of a kind ("fragment", "pipeline", "memory", ...)."""
@@ -181,6 +155,11 @@ def _roofline(kernel: Compiled) -> list[View]:
     return [roofline_view([point], kernel.trace.target)]
 
 
+def _compare(kernel: Compiled) -> list[View]:
+    found = variants(kernel)
+    return [modelled(found, kernel.get_profiler().make_inputs())] if len(found) > 1 else []
+
+
 MAKERS: dict[str, Callable[[Compiled], list[View]]] = {
     "fragment": _fragments,
     "pipeline": _pipelines,
@@ -192,9 +171,10 @@ MAKERS: dict[str, Callable[[Compiled], list[View]]] = {
     "sim": _simulation,
     "schedule": _schedule,
     "roofline": _roofline,
+    "compare": _compare,
 }
 """How to make the views of each kind: the names that `show` and the magics accept. "sim",
-"schedule" and "roofline" run the kernel on the simulator, on random inputs."""
+"schedule", "roofline" and "compare" run the kernel on the simulator, on random inputs."""
 
 ALL_KINDS = ("fragment", "pipeline", "memory", "source", "passes", "sass")
 """What "all" means: every kind that needs no run, once."""

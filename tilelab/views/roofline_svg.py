@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from tilelab.views.measure import wrapped
 from tilelab.views.svg import Svg
 
 if TYPE_CHECKING:
     from tilelab.views.roofline import Point, RooflineView
 
 LEFT, TOP, WIDTH, HEIGHT = 84, 92, 620, 320
+FRAME = LEFT + WIDTH + 40
 HEAD = 24  # the roof's own label stands above the highest decade
 LOW, HIGH = -1, 4  # decades of flop/byte
 
@@ -28,11 +30,13 @@ def _y(rate: float, top: int) -> float:
 def draw(view: RooflineView) -> str:
     """The picture of a roofline as SVG text."""
     top = math.ceil(math.log10(view.peak_flops))
-    height = TOP + HEIGHT + 60 + 18 * len(view.points)
-    svg = Svg(f"roofline-{view.target}", LEFT + WIDTH + 40, height, view.title, view.to_text())
+    words = [line for k, point in enumerate(view.points, 1)
+             for line in wrapped(_words(view, point, k), FRAME - 48, 12)]  # fmt: skip
+    height = TOP + HEIGHT + 60 + 18 * len(words)
+    svg = Svg(f"roofline-{view.target}", FRAME, height, view.title, view.to_text())
     svg.heading(view.title)
     peaks = f"{view.peak_flops / 1e12:.4g} TFLOP/s, {view.peak_bytes / 1e12:.3g} TB/s"
-    svg.text(24, 52, peaks, "muted", size=12)
+    svg.sub(peaks)
     _axes(svg, top)
     roof = [10**LOW, view.ridge, 10**HIGH]
     svg.line([(_x(i), _y(view.roof(i), top)) for i in roof], "load-edge", width=2.5)
@@ -40,12 +44,18 @@ def draw(view: RooflineView) -> str:
     places: list[tuple[float, float]] = []
     for number, point in enumerate(view.points, 1):
         _point(svg, view, point, number, top, places)
-        words = f"{number}  {point.name} ({point.source}): bound by {view.bound_of(point)}"
-        if point.rate is not None:
-            share = point.rate / view.roof(point.intensity)
-            words += f", {point.rate / 1e12:.4g} TFLOP/s, {share:.0%} of the roof"
-        svg.text(24, TOP + HEIGHT + 52 + 18 * (number - 1), words, size=12)
+    for k, line in enumerate(words):
+        svg.text(24, TOP + HEIGHT + 52 + 18 * k, line, size=12)
     return svg.render()
+
+
+def _words(view: RooflineView, point: Point, number: int) -> str:
+    """What the list below the picture says of a point."""
+    words = f"{number}  {point.name} ({point.source}): bound by {view.bound_of(point)}"
+    if point.rate is None:
+        return words
+    share = point.rate / view.roof(point.intensity)
+    return f"{words}, {point.rate / 1e12:.4g} TFLOP/s, {share:.0%} of the roof"
 
 
 def _peaks(svg: Svg, view: RooflineView, top: int) -> None:

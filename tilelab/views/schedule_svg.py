@@ -34,8 +34,8 @@ def draw(view: ScheduleView) -> str:
     ident = f"schedule-{view.kernel}-{view.loop}-{view.tiles[0]}-{view.source}"
     svg = Svg(ident, WIDTH, bottom + 50, view.title, view.headline() + ". " + view.caption())
     svg.heading(f"Loop {view.loop}, {view.source} times")
-    svg.text(24, 51, view.headline(), size=12)
-    svg.text(24, 69, view.caption(), "muted", size=12)
+    svg.sub(view.headline(), "ink")
+    svg.sub(view.caption())
     _axis(svg, chart, bottom)
     for slot in range(view.slots):
         svg.label(LEFT - 10, TOP + slot * ROW + 17, f"slot {slot}", width=80, anchor="end")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tilelab.views.measure import wrapped
 from tilelab.views.palette import lane_colours
 from tilelab.views.raster import png_uri
 from tilelab.views.svg import Svg, number
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MAP, CELL_W, CELL_H = 400, 30, 22
 LEFT, TOP, GAP = 52, 112, 60
+HEAD = 150  # what is written above a narrow tile takes
 ROWS = COLS = 16
 
 
@@ -26,14 +27,14 @@ def draw(view: SharedView) -> str:
     scale = min(MAP / cols, MAP / rows, 20)
     map_w, map_h = cols * scale, rows * scale
     corner = banks[:ROWS, :COLS]
-    corner_x = LEFT + map_w + GAP
+    corner_x = LEFT + max(map_w, HEAD) + GAP
     bottom = TOP + max(map_h, corner.shape[0] * CELL_H)
     right = max(corner_x + corner.shape[1] * CELL_W + 24, 720)
-    notes = textwrap.wrap("Why: " + view.reason, int(right / 6.4)) if view.reason else []
+    notes = wrapped("Why: " + view.reason, right - 48, 12) if view.reason else []
     desc = f"{view.summary()}. {view.description}"
     svg = Svg(f"shared-{view.buffer}", right, bottom + 56 + 17 * len(notes), view.title, desc)
     svg.heading(view.summary())
-    svg.text(24, 54, view.description, "muted", size=12)
+    svg.sub(view.description)
     svg.text(LEFT, TOP - 12, "whole tile, by bank", "muted", size=12, bold=True)
     uri = png_uri(banks.astype(np.int64), list(lane_colours()))
     svg.raw(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from tilelab.views.measure import cut, width_of
 from tilelab.views.svg import Svg, number
 from tilelab.views.table import plural
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from tilelab.views.source import Line, SourceView
 
 LINE, TOP, SIZE = 15, 78, 11
-ADVANCE = 6.65  # pixels of one monospace character at SIZE
+ADVANCE = width_of("0", SIZE, mono=True)
 LEFT_COLUMNS, RIGHT_COLUMNS, BRIDGE = 64, 100, 70
 GUTTER = 34
 ROLES = ("load", "compute", "other", "good", "barrier")
@@ -28,7 +29,8 @@ def draw(view: SourceView) -> str:
             f"{plural(len(view.cuda), 'line')} of CUDA on the right")  # fmt: skip
     svg = Svg(f"source-{view.file}", width, height, view.title, desc)
     svg.heading(view.title)
-    svg.text(left_x + GUTTER, TOP - 18, f"Python: {view.file}", "muted", size=12, bold=True)
+    svg.label(left_x + GUTTER, TOP - 18, f"Python: {view.file}", "muted", size=12, bold=True,
+              width=LEFT_COLUMNS * ADVANCE, anchor="start")  # fmt: skip
     svg.text(right_x + GUTTER, TOP - 18, "CUDA", "muted", size=12, bold=True)
     with svg.group('opacity="0.8"'):
         _bands(svg, view, left_x, right_x, width - 24)
@@ -50,9 +52,9 @@ def _text(svg: Svg, lines: tuple[Line, ...], x: float, columns: int, offset: int
         y = TOP + LINE * k + 11
         svg.text(x + GUTTER - 8, y, str(line.number), "muted", size=10, anchor="end", mono=True)
         text = line.text[offset:].rstrip()
-        cut = text if len(text) <= columns else text[: columns - 1] + "…"
-        if cut:
-            svg.text(x + GUTTER, y, cut, size=SIZE, mono=True)
+        shown = cut(text, columns * ADVANCE, SIZE, mono=True)
+        if shown:
+            svg.text(x + GUTTER, y, shown, size=SIZE, mono=True)
 
 
 def _bands(svg: Svg, view: SourceView, left: float, right: float, end: float) -> None:

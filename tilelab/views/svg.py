@@ -1,7 +1,7 @@
 """A small SVG builder: escaped text, paints by role, both themes, the same bytes every time.
 
-Hides the style sheet. Every shape carries its light colours as attributes too, so a picture stays
-readable where a host strips `<style>`.
+Hides the style sheet, and how text is kept inside the picture. Every shape carries its light
+colours as attributes too, so a picture stays readable where a host strips `<style>`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from html import escape
 
+from tilelab.views.measure import fitted, width_of, wrapped
 from tilelab.views.palette import PAINTS
 
 SANS = "system-ui,-apple-system,Segoe UI,Roboto,Helvetica,Arial,sans-serif"
+EDGE = 6  # pixels between a text and the picture's border
+MARGIN, HEAD_LINE, SUB_LINE = 24, 19, 18
+LEAST = 0.8  # a picture in a narrow column scrolls rather than becoming smaller than this
 MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,DejaVu Sans Mono,monospace"
 
 
@@ -38,6 +42,9 @@ class Svg:
         self.title = title
         self.desc = desc
         self._parts: list[str] = []
+        self._head: list[str] = []
+        self._subs = 0
+        self._drop = 0.0  # what a heading of several lines pushes the rest down by
         self._used: set[str] = set()
         self._heads: set[str] = set()
 
@@ -96,7 +103,26 @@ class Svg:
         self, x: float, y: float, text: str, role: str = "ink", *, size: float = 12,
         anchor: str = "start", mono: bool = False, bold: bool = False, rotate: float = 0,
     ) -> None:  # fmt: skip
-        """A line of text whose baseline starts (or centres, or ends) at a point."""
+        """A line of text whose baseline starts (or centres, or ends) at a point. It is made to fit
+        the picture; one that is rotated is short enough by itself."""
+        room = {"start": self.width - EDGE - x, "end": x - EDGE}.get(anchor, self.width - 2 * EDGE)
+        if anchor == "middle" and not rotate:  # moved inwards at a border
+            half = min(width_of(text, size, mono=mono, bold=bold), room) / 2
+            x = min(max(x, EDGE + half), self.width - EDGE - half)
+        room = self.height if rotate else room
+        self.label(x, y, text, role, size=size, width=room, anchor=anchor, mono=mono, bold=bold,
+                   rotate=rotate)  # fmt: skip
+
+    def label(
+        self, x: float, y: float, text: str, role: str = "ink", *, size: float = 12,
+        width: float, anchor: str = "middle", mono: bool = False, bold: bool = False,
+        rotate: float = 0,
+    ) -> None:  # fmt: skip
+        """Text made to fit a width: shrunk a little, then cut with an ellipsis. What was cut is
+        its tooltip."""
+        shown, size = fitted(text, width, size, mono=mono, bold=bold)
+        if not shown:
+            return
         shape = f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}"'
         if anchor != "start":
             shape += f' text-anchor="{anchor}"'
@@ -106,27 +132,28 @@ class Svg:
             shape += ' font-weight="600"'
         if rotate:
             shape += f' transform="rotate({number(rotate)} {number(x)} {number(y)})"'
-        self._parts.append(f"{shape}{self.paint(role)}>{escape(text, quote=False)}</text>")
-
-    def label(
-        self, x: float, y: float, text: str, role: str = "ink", *, size: float = 12,
-        width: float, anchor: str = "middle", mono: bool = False, bold: bool = False,
-    ) -> None:  # fmt: skip
-        """Text made to fit a width: shrunk a little, then cut with an ellipsis."""
-        advance = 0.62 if mono or bold else 0.56
-        need = len(text) * advance * size
-        if need > width:
-            size = max(size * width / need, size * 0.8)
-        room = int(width / (advance * size))
-        if len(text) > room:
-            text = text[: max(room - 1, 0)] + "…" if room > 1 else ""
-        if text:
-            self.text(x, y, text, role, size=size, anchor=anchor, mono=mono, bold=bold)
+        tip = f"<title>{escape(text)}</title>" if shown != text else ""
+        shape += f"{self.paint(role)}>{escape(shown, quote=False)}{tip}</text>"
+        self._parts.append(shape)
 
     def heading(self, text: str) -> None:
-        """The picture's first line, made to fit its width; a screen reader has all of it."""
-        width = self.width - 48
-        self.label(24, 32, text, size=15, width=width, anchor="start", bold=True)
+        """The picture's first line, in as many lines as it needs."""
+        self._top(text, 32, HEAD_LINE, "ink", size=15, bold=True)
+
+    def sub(self, text: str, role: str = "muted", *, size: float = 12, bold: bool = False) -> None:
+        """A line below the heading (or below the line before), in as many lines as it needs."""
+        self._top(text, 54 + SUB_LINE * self._subs, SUB_LINE, role, size=size, bold=bold)
+        self._subs += 1
+
+    def _top(
+        self, text: str, y: float, step: float, role: str, *, size: float, bold: bool
+    ) -> None:  # fmt: skip
+        """Lines above the drawing, which moves down by what is more than one line."""
+        body, self._parts = self._parts, self._head
+        for k, line in enumerate(wrapped(text, self.width - 2 * MARGIN, size, bold=bold)):
+            self._drop += step if k else 0
+            self.text(MARGIN, y + self._drop, line, role, size=size, bold=bold)
+        self._parts = body
 
     @contextmanager
     def group(self, attributes: str = "", title: str = "") -> Generator[None]:
@@ -162,19 +189,23 @@ class Svg:
         """The whole picture as text."""
         frame = self.paint("card", "grid")
         markers = self._markers()
-        w, h = number(self.width), number(self.height)
+        height = self.height + self._drop
+        w, h, least = number(self.width), number(height), number(self.width * LEAST)
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" '
             f'height="{h}" role="img" aria-labelledby="{self.ident}-t {self.ident}-d" '
-            f'font-family="{SANS}" style="max-width:100%;height:auto">'
+            f'font-family="{SANS}" style="max-width:100%;min-width:{least}px;height:auto">'
             f'<title id="{self.ident}-t">{escape(self.title)}</title>'
             f'<desc id="{self.ident}-d">{escape(self.desc)}</desc>'
         )
         card = (
             f'<rect x="0.5" y="0.5" width="{number(self.width - 1)}" '
-            f'height="{number(self.height - 1)}" rx="8"{frame}/>'
+            f'height="{number(height - 1)}" rx="8"{frame}/>'
         )
-        return head + self._style() + markers + card + "".join(self._parts) + "</svg>\n"
+        body = "".join(self._parts)
+        if self._drop:
+            body = f'<g transform="translate(0 {number(self._drop)})">{body}</g>'
+        return head + self._style() + markers + card + "".join(self._head) + body + "</svg>\n"
 
 
 def with_prefix(markup: str, prefix: str) -> str:

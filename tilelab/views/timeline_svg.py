@@ -26,7 +26,7 @@ def draw(view: TimelineView) -> str:
     height = bottom + 62 + 18 * len(stages)
     svg = Svg(f"timeline-{view.kernel}", WIDTH, height, view.title, view.headline())
     svg.heading(view.title)
-    svg.text(24, 52, view.headline(), "muted", size=12)
+    svg.sub(view.headline())
     scale = CHART / max(view.cycles, 1)
     _axis(svg, view, scale, bottom)
     for number, lane in enumerate(view.lanes):

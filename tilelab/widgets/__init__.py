@@ -21,6 +21,7 @@ from typing import Any
 
 from tilelab.errors import TileTypeError
 from tilelab.kernel import JITKernel
+from tilelab.views.variants import Variant, variants
 from tilelab.widgets import steps
 from tilelab.widgets.benched import bench_rows, named_row, peer_points
 from tilelab.widgets.compare import ComparePanel
@@ -159,10 +160,10 @@ def compare_panel(
 ) -> ComparePanel:  # fmt: skip
     """The panel behind `compare`."""
     if plain is None:
-        found = steps.variants(_kernel(kernel))
+        found = variants(_kernel(kernel))
     else:
-        pair = (steps.Variant(_kernel(plain).name, "", plain),
-                steps.Variant(_kernel(kernel).name, "", kernel))  # fmt: skip
+        pair = (Variant(_kernel(plain).name, "", plain),
+                Variant(_kernel(kernel).name, "", kernel))  # fmt: skip
         found = list(pair)
     ladder = None if bench is None else steps.measured(bench_rows(bench), row)
     return ComparePanel(found, inputs, ladder)

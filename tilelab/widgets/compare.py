@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from tilelab.errors import TileValueError
-from tilelab.kernel import JITKernel
-from tilelab.views import LadderView, View, show
+from tilelab.views import LadderView, View, show, timeline_views
+from tilelab.views.compiled import Compiled
+from tilelab.views.variants import Variant, facts, modelled
 from tilelab.widgets import steps
 from tilelab.widgets.panel import wish
-from tilelab.widgets.steps import Variant
 
 PICTURES = {
     "sim": "run, modelled", "schedule": "uses of the slots, modelled",
@@ -32,7 +32,7 @@ class ComparePanel:
     ) -> None:  # fmt: skip
         if len(found) < 2:
             raise TileValueError(
-                f"{found[0].kernel.name} has the textbook's structure: nothing differs",
+                f"{found[0].kernel.program.name} has the textbook's structure: nothing differs",
                 code="TL1711",
                 hint="compare a kernel with a T.Pipelined loop, or give two kernels",
             )  # fmt: skip
@@ -50,13 +50,13 @@ class ComparePanel:
     @cached_property
     def ladder(self) -> LadderView:
         """The steps with their times."""
-        return self._measured or steps.modelled(self.variants, self.inputs)
+        return self._measured or modelled(self.variants, self.inputs)
 
     def state(self) -> dict[str, Any]:
         """The ladder, and both sides with the chosen picture."""
         ladder = self.ladder
         return {
-            "title": f"Structure of {self.variants[-1].kernel.name}",
+            "title": f"Structure of {self.variants[-1].kernel.program.name}",
             "headline": ladder.headline(),
             "names": [v.name for v in self.variants],
             "sides": [self._side(number) for number in self.sides],
@@ -84,21 +84,21 @@ class ComparePanel:
         pictures = [v for number in self.sides for v in self._views(self.variants[number].kernel)]
         return (self.ladder, *pictures)
 
-    def _views(self, kernel: JITKernel) -> Sequence[View]:
+    def _views(self, kernel: Compiled) -> Sequence[View]:
         if self.picture in ("sim", "schedule"):
             return self._run(kernel)
         return show(kernel, self.picture).views
 
-    def _run(self, kernel: JITKernel) -> Sequence[View]:
+    def _run(self, kernel: Compiled) -> Sequence[View]:
         report = kernel.simulate(*self.inputs, checks=False)
         if self.picture == "sim":
-            return report.views()
+            return timeline_views(report)
         return steps.schedules(kernel, report)
 
     def _side(self, number: int) -> dict[str, Any]:
         variant = self.variants[number]
         return {
             "variant": number,
-            "facts": steps.facts(variant.kernel),
+            "facts": facts(variant.kernel),
             "svgs": [view.to_svg() for view in self._views(variant.kernel)],
         }

@@ -28,9 +28,4 @@ def replanned(kernel: JITKernel, stages: int, target: Target | None = None) -> J
         body: Any = rewrite(node.body, staged)
         return replace(node, num_stages=stages, body=body)
 
-    function = rewrite(kernel.prim_func, staged)
-    chosen = kernel.trace.target if target is None else target
-    outputs = () if kernel.prim_func.outputs else kernel.out_idx  # the function names its own
-    return JITKernel(
-        function, out_idx=outputs or None, target=chosen, pass_configs=kernel.pass_configs
-    )
+    return kernel.remade(function=rewrite(kernel.prim_func, staged), target=target)

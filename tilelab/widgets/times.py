@@ -48,11 +48,7 @@ def measured(
             "times are measured on an NVIDIA GPU, and there is none here", code="TL1717",
             hint="ask for modelled times: the simulator makes them anywhere",
         )  # fmt: skip
-    outputs = () if kernel.prim_func.outputs else kernel.out_idx
-    made = JITKernel(
-        kernel.prim_func, out_idx=outputs or None, target=kernel.target,
-        pass_configs={**kernel.pass_configs, KEY: block},
-    )  # fmt: skip
+    made = kernel.remade(pass_configs={**kernel.pass_configs, KEY: block})
     own = inputs or made.get_profiler().make_inputs()
     given = [x.cuda() if hasattr(x, "cuda") else x for x in own]
     made(*given)

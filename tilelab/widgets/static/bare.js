@@ -38,6 +38,11 @@ function makeModel(state, answer, comm) {
     widget_manager: {},
   };
   model.count = () => Object.values(listeners).reduce((n, set) => n + set.size, 0);
+  // As when another view of the model, or the kernel by itself, brings a new state.
+  model.push = (state) => {
+    data.state = state;
+    for (const call of listeners["change:state"] ?? []) call();
+  };
   window.model = model;
   return new Proxy(model, { get(target, name) {
     if (!PROMISED.includes(name)) window.violations.push(`model.${String(name)}`);

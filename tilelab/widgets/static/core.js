@@ -3,6 +3,7 @@
 // from anywhere else, so it works offline.
 const SVG_SPACE = "http://www.w3.org/2000/svg";
 let fresh = 0;
+let painting = false;
 const stamp = Math.random().toString(36).slice(2, 8); // ids stay apart between widgets
 
 function fill(element, attributes, children) {
@@ -41,11 +42,13 @@ function table(caption, head, rows, attributes = {}) {
 
 // A part that opens: made when it is opened first, so that a long table costs nothing unseen.
 function folded(label, make, memory, key) {
-  const part = node("details", { "data-key": key, open: Boolean(memory.open?.[key]) },
-    node("summary", {}, label));
+  const keep = (open) => { memory.open = { ...memory.open, [key]: open }; };
+  // The click is noted at once: "toggle" comes later, and the panel may be painted in between.
+  const head = node("summary", { onclick: () => keep(!part.open) }, label);
+  const part = node("details", { "data-key": key, open: Boolean(memory.open?.[key]) }, head);
   const built = () => { if (part.open && part.children.length === 1) part.append(make()); };
   part.addEventListener("toggle", () => {
-    memory.open = { ...memory.open, [key]: part.open };
+    if (part.isConnected) keep(part.open);
     built();
   });
   built();
@@ -79,7 +82,8 @@ function slider(text, value, low, high, changed, key) {
 function field(text, value, changed, key, attributes = {}) {
   let sent = String(value);
   const send = (event) => {
-    if (event.target.value === sent) return;  // Enter, then leaving the field: one edit
+    // Enter, then leaving the field: one edit. A field that a repaint takes away is not left.
+    if (event.target.value === sent || painting) return;
     sent = event.target.value;
     changed(sent);
   };
@@ -98,10 +102,25 @@ function button(text, pressed, key, attributes = {}) {
 
 // A picture made by Python: the same SVG as in the output's static form.
 function picture(markup, key) {
-  const frame = node("div", { class: "tl-picture", "data-key": key });
   const parsed = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
-  frame.append(document.importNode(parsed, true));
-  return frame;
+  return node("div", { class: "tl-picture", "data-key": key },
+    document.importNode(parsed, true));
+}
+
+// Pictures that a narrow column makes scroll can be scrolled by keyboard.
+function reachable(body) {
+  const set = () => {
+    for (const frame of body.querySelectorAll(".tl-picture")) {
+      const wide = frame.scrollWidth > frame.clientWidth;
+      frame.toggleAttribute("data-wide", wide);
+      if (wide) fill(frame, { tabindex: 0, role: "group", "aria-label": "picture, scrolls sideways",
+        "data-lm-suppress-shortcuts": "true" }, []);
+      else ["tabindex", "role", "aria-label"].forEach((name) => frame.removeAttribute(name));
+    }
+  };
+  const watcher = new ResizeObserver(set);
+  watcher.observe(body);
+  return [set, () => watcher.disconnect()];
 }
 
 function said(memory) {
@@ -158,6 +177,52 @@ function waiting(root, line) {
   };
 }
 
+// A press is one act from down to up: a repaint in between would take the pressed element away, and
+// the click with it. `later(call)` runs `call` at once, or when the pointer is up again.
+const LONGEST_PRESS = 3000; // an "up" outside of the window may never be told
+
+function pressing(root) {
+  let down = false, wanted = null, timer = null;
+  const up = () => {
+    if (!down) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => { // after the click that this "up" makes
+      down = false;
+      const call = wanted;
+      wanted = null;
+      call?.();
+    });
+  };
+  const press = () => {
+    down = true;
+    clearTimeout(timer);
+    timer = setTimeout(up, LONGEST_PRESS);
+  };
+  root.addEventListener("pointerdown", press);
+  for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, up);
+  return [(call) => { if (down) wanted = call; else call(); }, () => {
+    clearTimeout(timer);
+    for (const name of ["pointerup", "pointercancel"]) document.removeEventListener(name, up);
+  }];
+}
+
+// What is being typed, which a repaint must not take away: [key, text, selection].
+function draftIn(body) {
+  const at = document.activeElement;
+  if (!body.contains(at) || !at.dataset.key) return [undefined];
+  const typed = at.tagName === "INPUT" && at.type !== "range" && at.value !== at.defaultValue;
+  return [at.dataset.key, typed ? at.value : null, typed ? at.selectionStart : null];
+}
+
+function takeUp(body, [key, text, cursor]) {
+  const part = key && body.querySelector(`[data-key="${key}"]`);
+  if (!part) return;
+  part.focus({ preventScroll: true });
+  if (text === null || part.tagName !== "INPUT") return;
+  part.value = text;
+  if (cursor !== null) part.setSelectionRange(cursor, cursor);
+}
+
 // anywidget's entry. `draw(body, state, ask, memory)` fills `body` from `state`; `ask(request)`
 // sends a wish to Python, whose answer is a new state; `memory` lives as long as the view.
 function mount(draw) {
@@ -179,19 +244,24 @@ function mount(draw) {
       const wait = waiting(root, busy);
       const paint = () => {
         const state = model.get("state");
-        const focused = body.contains(document.activeElement)
-          ? document.activeElement.dataset.key : undefined;
+        const draft = draftIn(body);
         root.setAttribute("aria-label", state.title);
+        painting = true;
         body.replaceChildren();
+        painting = false;
         draw(body, state, ask, memory);
-        if (focused) body.querySelector(`[data-key="${focused}"]`)?.focus();
+        takeUp(body, draft);
+        scrolls();
         root.dataset.painted = String(Number(root.dataset.painted ?? 0) + 1);
       };
+      const [later, release] = pressing(root);
+      const [scrolls, unwatch] = reachable(body);
+      const repaint = () => later(paint);
       const complain = () => {
         problem.textContent = model.get("problem");
         problem.hidden = !model.get("problem");
       };
-      model.on("change:state", paint);
+      model.on("change:state", repaint);
       model.on("change:problem", complain);
       model.on("change:answered", wait.clear);
       el.append(root);
@@ -202,7 +272,9 @@ function mount(draw) {
       return () => {
         unfollow();
         memory.stop?.();
-        model.off("change:state", paint);
+        release();
+        unwatch();
+        model.off("change:state", repaint);
         model.off("change:problem", complain);
         model.off("change:answered", wait.clear);
         wait.clear();

@@ -6,6 +6,7 @@ const LANE_H = 30, LABEL_W = 130, CHART_W = 760;
 function chart(kernel, time) {
   const height = kernel.lanes.length * LANE_H + 24, scale = CHART_W / Math.max(kernel.cycles, 1);
   const root = shape("svg", { width: LABEL_W + CHART_W + 10, height, role: "img",
+    style: "min-width: 700px",
     viewBox: `0 0 ${LABEL_W + CHART_W + 10} ${height}`, "aria-label": kernel.headline });
   kernel.lanes.forEach((name, k) => {
     root.append(shape("text", { x: 4, y: k * LANE_H + 20, "font-size": 12,

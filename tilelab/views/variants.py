@@ -1,0 +1,72 @@
+"""The structure of a kernel switched on step by step: the same program, compiled several times.
+
+Hides which switches change a kernel (`tile.structure`), and which blocks stand for its time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilelab.tile.structure import PLAIN, SWITCHES
+from tilelab.views.compiled import Compiled
+from tilelab.views.ladder import LadderStep, LadderView
+
+TEXTBOOK = "as in a textbook"
+MODEL = (
+    "modelled: one block alone on a multiprocessor. What a step gains by sharing L2 or by blocks "
+    "that stay resident is not in the model; `tilelab bench ladder` measures it."
+)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kernel with the switches up to one step."""
+
+    name: str
+    switch: str
+    kernel: Compiled
+
+
+def variants(kernel: Compiled) -> list[Variant]:
+    """From the textbook's structure to the kernel's own: a variant for each switch whose value by
+    default changes the generated code. What the program sets itself holds in all of them."""
+    base = {k: v for k, v in kernel.pass_configs.items() if k != PLAIN}
+    on: dict[str, Any] = {**base, PLAIN: True}
+    found = [Variant(TEXTBOOK, "", kernel.remade(pass_configs=on))]
+    for switch in SWITCHES:
+        if switch.key in base:
+            continue
+        on = {**on, switch.key: switch.default}
+        made = kernel.remade(pass_configs=on)
+        if made.source.text != found[-1].kernel.source.text:
+            found.append(Variant(switch.what or switch.key, switch.key, made))
+    return found
+
+
+def modelled(found: Sequence[Variant], inputs: Sequence[Any]) -> LadderView:
+    """The steps on the simulator: the cycles of the longer of the first and the last block."""
+    steps = [LadderStep(v.name, v.switch, _cycles(v.kernel, inputs), facts(v.kernel))
+             for v in found]  # fmt: skip
+    name = found[0].kernel.program.name
+    return LadderView(f"Steps of {name}", name, "cycles", "modelled", MODEL, tuple(steps))
+
+
+def _cycles(kernel: Compiled, inputs: Sequence[Any]) -> float:
+    """One block's; two are asked where blocks have unequal work."""
+    report = kernel.simulate(*inputs, checks=False)
+    found = [max((e.end for e in report.events), default=0.0)]
+    if any(p.trip_count is None for p in kernel.trace.pipelines) and report.blocks > 1:
+        last = kernel.simulate(*inputs, checks=False, timeline_block=report.blocks - 1)
+        found.append(max((e.end for e in last.events), default=0.0))
+    return max(found)
+
+
+def facts(kernel: Compiled) -> str:
+    """Threads, roles and shared memory of a kernel's parts, in a few words."""
+    parts: list[str] = []
+    for part in kernel.program.kernels:
+        size = part.dynamic_bytes + part.static_bytes
+        parts.append(f"{part.num_threads} threads, {size:,} B of shared memory")
+    return "; ".join(parts)
