@@ -5,6 +5,7 @@ Rank 0. Hides every spelling of a type ("float", "float32", torch.float32, np.fl
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
@@ -168,6 +169,23 @@ def integer_range(dtype: DType) -> tuple[int, int]:
     if dtype.kind == "uint":
         return 0, (1 << dtype.bits) - 1
     return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
+
+
+_FLOAT_FORMATS = {
+    "float16": (11, -24, 65504.0), "bfloat16": (8, -133, 2.0**128 - 2.0**120),
+    "float8_e4m3fn": (4, -9, 448.0), "float8_e5m2": (3, -16, 57344.0),
+}  # fmt: skip
+"""Of narrow floats: digits of the significand, exponent of the least number, largest number."""
+
+
+def holds(dtype: DType, value: float) -> bool:
+    """Whether a float type of 8 or 16 bits is known to have this very number."""
+    if dtype.name not in _FLOAT_FORMATS or not math.isfinite(value):
+        return dtype.bits == 16
+    digits, least, most = _FLOAT_FORMATS[dtype.name]
+    _, exponent = math.frexp(value)
+    step = max(exponent - digits, least)
+    return abs(value) <= most and math.ldexp(value, -step).is_integer()
 
 
 def promote(a: DType, b: DType) -> DType:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilelab.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, INT32, INT64, UINT32
-from tilelab.errors import TileRuntimeError, TileTypeError
+from tilelab.dtypes import BFLOAT16, BOOL, DTYPES, FLOAT16, FLOAT32, INT32, INT64, UINT32, as_dtype
+from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
 from tilelab.ir import (
     Binary,
     Buffer,
@@ -157,3 +157,58 @@ def test_indexing_counts_axes_and_wraps_constants() -> None:
     assert isinstance(past_the_end, Region)
     with pytest.raises(IndexError, match="exceeds axis 1"):
         past_the_end.check_inside()
+
+
+@pytest.mark.parametrize(
+    ("like", "number", "dtype"),
+    [
+        ("int8", 127, "int8"), ("int8", 300, "int32"), ("uint8", 255, "uint8"),
+        ("uint8", -1, "int32"), ("uint32", 0xFFFFFFFF, "uint32"), ("uint32", -1, "int64"),
+        ("int32", 0xFFFFFFFF, "int64"), ("int64", 1 << 63, "uint64"), ("bool", 1 << 31, "int64"),
+        ("uint64", -1, "int32"), ("float16", 1 << 70, "float16"),
+    ],
+)  # fmt: skip
+def test_an_integer_literal_takes_a_type_that_holds_it(like: str, number: int, dtype: str) -> None:
+    made = as_expr(number, as_dtype(like))
+    assert (made.dtype, made.value) == (as_dtype(dtype), number)
+
+
+def test_literals_beyond_their_neighbour_are_no_smaller_numbers() -> None:
+    b, u = Var("b", as_dtype("uint8")), Var("u", UINT32)
+    assert (b < 256).a.dtype == INT32
+    assert (u > -1).a.dtype == INT64
+    assert (b + 300).dtype == INT32
+    assert call("max", Var("n"), 2.5).dtype == FLOAT32
+    assert call("max", 1, 2.5).value == 2.5
+    with pytest.raises(TileValueError, match="2361183241434822606848 needs more than 64 bits"):
+        binary("+", u, 1 << 71)
+
+
+def test_constants_are_computed_as_their_type_would() -> None:
+    def f32(value: float) -> Const:
+        return Const(value, FLOAT32)
+
+    assert (f32(16777216.0) + f32(1.0)).value == 16777216.0
+    assert (f32(1e30) * f32(1e30)).value == float("inf")
+    assert cast(f32(0.1), DTYPES["float64"]).value == 0.10000000149011612
+    assert cast(cast(16777217, FLOAT32), INT32).value == 16777216
+    assert cast(Const(2048.0, FLOAT16), FLOAT32).value == 2048.0
+    assert isinstance(cast(Const(2049.5, FLOAT16), FLOAT32), Cast)
+    assert isinstance(cast(Const(257.0, BFLOAT16), INT32), Cast)
+    assert isinstance(Const(0.1, FLOAT16) < Const(0.10001, FLOAT16), Binary)
+    for pair in ((1.0, float("nan")), (float("nan"), 1.0)):
+        assert call("max", *map(f32, pair)).value == call("min", *map(f32, pair)).value == 1.0
+
+
+def test_bits_of_constants() -> None:
+    u, i = Var("u", UINT32), Var("i")
+    assert (u & 0xFFFFFFFF) is u
+    assert (i & -1) is i
+    assert to_text(i & 0x7FFFFFFF) == "i & 2147483647"
+    assert (~Const(5, UINT32)).value == 0xFFFFFFFA
+    assert (-Const(-128, as_dtype("int8"))).value == -128
+    assert (Const(1, INT32) << Const(31, INT32)).value == -(1 << 31)
+    assert isinstance(Const(1, INT32) << Const(1 << 30, INT32), Binary)
+    with pytest.raises(TileValueError, match=r"a shift by -3 bits"):
+        binary(">>", i, -3)
+    assert (i // 65536 // 65536).dtype == INT32

@@ -99,6 +99,20 @@ def test_mistakes() -> None:
             with T.Kernel(1, threads=64):
                 T.atomic_add(A[0], 1, memory_order="strong")
 
+    with pytest.raises(TileError, match="'release' is no order of a load"):
+
+        @T.prim_func
+        def load(A: T.Tensor((64,), "float32")):
+            with T.Kernel(1, threads=64):
+                A[1] = T.atomic_load(A[0], memory_order="release")
+
+    with pytest.raises(TileError, match="'acquire' is no order of a store"):
+
+        @T.prim_func
+        def store(A: T.Tensor((64,), "float32")):
+            with T.Kernel(1, threads=64):
+                T.atomic_store(A[0], 1.0, memory_order="acquire")
+
     with pytest.raises(TileError, match="atomic add of a 64 tile of B to a 32 tile of A"):
 
         @T.prim_func

@@ -131,6 +131,15 @@ def test_errors() -> None:
 
     assert caught.value.code == "TL1513"
 
+    with pytest.raises(TileError, match=r"k_pack=3\) is not supported"):
+
+        @T.prim_func
+        def packs(A: T.Tensor((64, 64), "float16")):
+            with T.Kernel(1, threads=128) as _:
+                a = T.alloc_shared((64, 64), "float16")
+                c = T.alloc_fragment((64, 64), "float32")
+                T.gemm(a, a, c, k_pack=3)
+
 
 def test_notes_say_what_was_passed_over() -> None:
     fp8 = ("float8_e4m3fn",) * 2 + ("float32",)

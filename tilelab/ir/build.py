@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tilelab.dtypes import BOOL, FLOAT32, INT32, INT64, DType, computing, integer_range, promote
-from tilelab.errors import TileRuntimeError, TileTypeError
+from tilelab.dtypes import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    UINT64,
+    DType,
+    computing,
+    integer_range,
+    promote,
+)
+from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
 from tilelab.ir.core import Node
 from tilelab.ir.expr import (
     COMPARISONS,
@@ -21,7 +31,7 @@ from tilelab.ir.expr import (
     const_int,
 )
 from tilelab.ir.operators import Operators
-from tilelab.ir.simplify import fold_binary, fold_minmax
+from tilelab.ir.simplify import fold_binary, fold_minmax, held, wrapped
 
 _OF_BITS = frozenset({"&", "|", "^", "<<", ">>"})
 
@@ -36,9 +46,26 @@ def _from_bool(value: bool, like: DType | None) -> Expr:
 
 
 def _from_int(value: int, like: DType | None) -> Expr:
-    if like is None or like.is_bool:
-        like = INT32 if -(1 << 31) <= value < 1 << 31 else INT64
-    return Const(float(value) if like.is_float else value, like)
+    if like is not None and like.is_float:
+        return Const(float(value), like)
+    return Const(value, _holding(value, like if like is not None and like.is_int else INT32))
+
+
+def _holding(value: int, like: DType) -> DType:
+    """The type of an integer literal: `like` where it holds the number, else the least of int32,
+    int64 and uint64 that does and that meets `like` in a type which holds both."""
+    least, most = integer_range(like)
+    if least <= value <= most:
+        return like
+    for wider in (INT32, INT64, UINT64):
+        least, most = integer_range(wider)
+        if least <= value <= most and (wider.bits > like.bits or like.bits == 64):
+            return wider
+    raise TileValueError(
+        f"{value} needs more than 64 bits",
+        code="TL1113",
+        hint="kernels compute with integers up to uint64; use a float, such as 1e30",
+    )
 
 
 def _from_float(value: float, like: DType | None) -> Expr:
@@ -113,6 +140,12 @@ def binary(op: str, a: Any, b: Any) -> Expr:
     if dtype.is_bool and op in ("+", "-", "*", "//", "%", "<<", ">>"):
         dtype = INT32
     a, b = cast(a, dtype), cast(b, dtype)
+    if op in ("<<", ">>") and isinstance(b, Const) and b.value < 0:
+        raise TileValueError(
+            f"a shift by {b.value} bits",
+            code="TL1114",
+            hint=f"shift the other way: x {'>>' if op == '<<' else '<<'} {-b.value}",
+        )
     return fold_binary(op, a, b, BOOL if op in COMPARISONS else dtype)
 
 
@@ -165,7 +198,8 @@ def unary(op: str, a: Any) -> Expr:
             "~": lambda v: ~v,
             "not": lambda v: not v,
         }
-        return Const(fold[op](e.value), e.dtype)
+        value = fold[op](e.value)
+        return Const(wrapped(value, e.dtype) if e.dtype.is_int else value, e.dtype)
     if op == "-" and e.dtype.is_int:
         return binary("-", 0, e)
     return Unary(op, e, e.dtype)
@@ -182,17 +216,20 @@ def cast(a: Any, dtype: DType) -> Expr:
     e = as_expr(a, dtype)
     if e.dtype == dtype:
         return e
-    if isinstance(e, Const) and (dtype.is_int or dtype.bits >= 32):
-        if dtype.is_float:
-            return Const(float(e.value), dtype)
-        if dtype.is_bool:
-            return Const(bool(e.value), dtype)
-        least, most = integer_range(dtype)
-        if least <= e.value <= most:  # NaN is not
-            return Const(int(e.value), dtype)
-        if e.dtype.is_int and dtype.bits < 32:
-            return Const((int(e.value) - least) % (most - least + 1) + least, dtype)
-    return Cast(dtype, e)
+    value = held(e) if isinstance(e, Const) else None
+    return Cast(dtype, e) if value is None else _converted(e, value, dtype)
+
+
+def _converted(e: Expr, value: float, dtype: DType) -> Expr:
+    """The constant `e`, which is `value`, converted to `dtype`, where the result is certain."""
+    if dtype.is_float:
+        return Const(float(value), dtype) if dtype.bits >= 32 else Cast(dtype, e)
+    if dtype.is_bool:
+        return Const(bool(value), dtype)
+    least, most = integer_range(dtype)
+    if least <= value <= most:  # NaN is not
+        return Const(int(value), dtype)
+    return Const(wrapped(int(value), dtype), dtype) if e.dtype.is_int else Cast(dtype, e)
 
 
 def conjuncts(cond: Expr) -> Iterator[Expr]:
@@ -218,13 +255,14 @@ def select(cond: Any, a: Any, b: Any, *, guard: bool = False) -> Expr:
 
 def call(fn: str, *args: Any, dtype: DType | None = None) -> Expr:
     """A pure function applied to scalars; the operands take their common type."""
-    exprs = [as_expr(a) for a in args if isinstance(a, Expr) or hasattr(a, "__expr__")] or [
-        as_expr(args[0])
-    ]
-    common = computing(exprs[0].dtype)
-    for e in exprs[1:]:
+    known = [as_expr(a).dtype for a in args if isinstance(a, Expr) or hasattr(a, "__expr__")]
+    common = computing(known[0] if known else as_expr(args[0]).dtype)
+    for dtype_of in known[1:]:
+        common = promote(common, computing(dtype_of))
+    exprs = [_literal(a, common) for a in args]  # a number may need more: max(n, 2.5)
+    for e in exprs:
         common = promote(common, computing(e.dtype))
-    operands = tuple(cast(as_expr(a, common), common) for a in args)
+    operands = tuple(cast(e, common) for e in exprs)
     if fn in ("min", "max"):
         return fold_minmax(fn, operands, common)
     return Call(fn, operands, dtype or common)

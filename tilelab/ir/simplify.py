@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from math import gcd
 from typing import Any
 
-from tilelab.dtypes import BOOL, INT32, INT64, DType, integer_range
-from tilelab.ir.bounds import Bounds
+import numpy as np
+
+from tilelab.dtypes import BOOL, FLOAT32, INT32, INT64, DType, holds, integer_range
+from tilelab.ir.bounds import UNKNOWN, Bounds
 from tilelab.ir.expr import COMPARISONS, Binary, Call, Cast, Const, Expr
 
 _FOLD: dict[str, Callable[[Any, Any], Any]] = {
@@ -68,20 +70,40 @@ def _folded(op: str, a: Expr, b: Expr, dtype: DType) -> Expr:
 def _fold_constants(op: str, a: Const, b: Const, dtype: DType) -> Const | None:
     if op in ("//", "%", "/") and b.value == 0:
         return None  # division by zero stays visible to the checker and to the hardware
-    value = _FOLD[op](a.value, b.value)
-    if dtype.is_float and dtype.bits < 32:
+    if op in ("<<", ">>") and not 0 <= b.value < dtype.bits:
+        return None  # the hardware's
+    if a.dtype.is_float and a.dtype.bits < 32:
         return None  # rounding of small floats is the hardware's
-    if dtype.is_int and op not in COMPARISONS:
-        if not -(1 << 63) <= value < 1 << 64:
-            return None
-        if dtype.kind == "uint" or dtype.bits < 32:
-            value = _wrapped(value, dtype)
-    return Const(bool(value) if dtype.is_bool else value, dtype)
+    left, right = held(a), held(b)
+    value = _FOLD[op](left, right)
+    if op in COMPARISONS or dtype.is_bool:
+        return Const(bool(value), dtype)
+    if not dtype.is_int:
+        return Const(_single(value) if dtype.bits == 32 else value, dtype)
+    if dtype.kind == "uint" or dtype.bits < 32 or op == "<<":
+        value = wrapped(value, dtype)
+    return Const(value, dtype) if -(1 << 63) <= value < 1 << 64 else None
 
 
-def _wrapped(value: int, dtype: DType) -> int:
+def wrapped(value: int, dtype: DType) -> int:
+    """An integer as its type keeps it: the lowest bits."""
     least, most = integer_range(dtype)
     return (value - least) % (most - least + 1) + least
+
+
+def held(e: Const) -> int | float | None:
+    """The number that a constant is in its type. None for a float of fewer than 32 bits that
+    does not hold the literal: rounding is the hardware's."""
+    if e.dtype == FLOAT32:
+        return _single(float(e.value))
+    if e.dtype.is_float and e.dtype.bits < 32:
+        return e.value if holds(e.dtype, float(e.value)) else None
+    return e.value
+
+
+def _single(value: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
 
 
 def _fold_float(op: str, a: Expr, b: Expr, dtype: DType) -> Expr:
@@ -171,10 +193,18 @@ def rebuild(form: Linear, dtype: DType) -> Expr:
         total = piece if total is None else Binary("+", total, piece, dtype)
     if total is None:
         return Const(constant, dtype)
+    if constant and total.bounds == UNKNOWN and dtype.is_int:
+        constant = _signed(constant, dtype)
     if constant:
         op = "+" if constant > 0 else "-"
         return Binary(op, total, Const(abs(constant), dtype), dtype)
     return total
+
+
+def _signed(constant: int, dtype: DType) -> int:
+    """What is added to a value of `dtype`, as a number of its size."""
+    half = 1 << (dtype.bits - 1)
+    return constant if abs(constant) < half else (constant + half) % (2 * half) - half
 
 
 def _scaled(term: Expr, coefficient: int, dtype: DType) -> Expr:
@@ -229,7 +259,9 @@ def _div_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
     if divisor == 1:
         return a
     if isinstance(a, Binary) and a.op == "//" and isinstance(a.b, Const) and a.b.value > 0:
-        return _div_rule(a.a, Const(int(a.b.value) * divisor, dtype), dtype)
+        both = int(a.b.value) * divisor
+        if both <= integer_range(dtype)[1]:
+            return _div_rule(a.a, Const(both, dtype), dtype)
     if _may_wrap(a):
         return Binary("//", a, b, dtype)
     quotient, rest = _split(a, divisor, dtype)
@@ -288,8 +320,11 @@ def _and_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
     for this, other in ((a, b), (b, a)):
         if isinstance(this, Const) and this.value == 0:
             return Const(0, dtype)
-        mask = int(this.value) if isinstance(this, Const) else -1
-        if mask > 0 and mask & (mask + 1) == 0:
+        mask = int(this.value) if isinstance(this, Const) else 0
+        most = integer_range(dtype)[1]
+        if mask == -1 or (mask == most and dtype.kind == "uint"):
+            return other
+        if 0 < mask < most and mask & (mask + 1) == 0:
             return _mod_rule(other, Const(mask + 1, dtype), dtype)
     return Binary("&", a, b, dtype)
 
@@ -310,7 +345,8 @@ def fold_minmax(fn: str, args: Sequence[Expr], dtype: DType) -> Expr:
     """min/max of two values, decided by bounds where they decide it."""
     a, b = args
     if isinstance(a, Const) and isinstance(b, Const):
-        return Const(min(a.value, b.value) if fn == "min" else max(a.value, b.value), dtype)
+        numbers = [v for v in (a.value, b.value) if v == v] or [a.value]  # NaN gives way
+        return Const(min(numbers) if fn == "min" else max(numbers), dtype)
     if dtype.is_int:
         small = _compare("<=", a.bounds, b.bounds)
         if small is not None:

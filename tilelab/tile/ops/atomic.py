@@ -84,7 +84,7 @@ def atomic_or(dst: Any, value: Any, memory_order: str | None = None) -> Any:
 def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
     """What an element holds now, read in one piece and in the given memory order."""
     place = _element(src, "src", "add")
-    order = _order(memory_order)
+    order = _order(memory_order, _LOADS, "load, which publishes nothing")
     result = Var(current().hinted("value"), place.buffer.dtype)
     record = load_record(place.buffer.dtype, order)
     current().emit(Invoke(record, (place,), result=result, loc=here()), anywhere=True)
@@ -93,7 +93,8 @@ def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
 
 def atomic_store(dst: Any, src: Any, memory_order: str = "seq_cst") -> Any:
     """Write one element in one piece and in the given memory order."""
-    return _update("exchange", dst, src, memory_order, False)
+    order = _order(memory_order, _STORES, "store, which reads nothing")
+    return _update("exchange", dst, src, order, False)
 
 
 def atomic_addx2(dst: Any, value: Any, return_prev: bool = False) -> Any:
@@ -110,13 +111,18 @@ def atomic_addx4(dst: Any, value: Any, return_prev: bool = False) -> Any:
 # ---- elements ----------------------------------------------------------------------------------
 
 
-def _order(memory_order: str | None) -> str:
+_LOADS = ("relaxed", "consume", "acquire", "seq_cst")
+_STORES = ("relaxed", "release", "seq_cst")
+
+
+def _order(memory_order: str | None, allowed: tuple[str, ...] = ORDERS, what: str = "") -> str:
     if memory_order is None:
         return "relaxed"
-    if memory_order not in ORDERS:
+    if memory_order not in allowed:
+        known = memory_order in ORDERS
         raise TileValueError(
-            f"memory_order={memory_order!r} is not known", code="TL1754", loc=here(),
-            hint="use " + ", ".join(repr(o) for o in ORDERS),
+            f"memory_order={memory_order!r} is {f'no order of a {what}' if known else 'not known'}",
+            code="TL1754", loc=here(), hint="use " + ", ".join(repr(o) for o in allowed),
         )  # fmt: skip
     return memory_order
 

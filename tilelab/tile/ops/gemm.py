@@ -62,8 +62,8 @@ def gemm(
     TileValueError (TL1511) for extents that do not fit, TileNotSupported (TL1513) for operands in
     other memory.
     """
-    del k_pack, annotations
-    _reject({**unknown, "mbar": mbar, "wg_wait": wg_wait})
+    del annotations
+    _reject({**unknown, "mbar": mbar, "wg_wait": wg_wait, "k_pack": k_pack})
     return _emit(A, B, C, transpose_A, transpose_B, policy, clear_accum, waits=wg_wait != -1)
 
 
@@ -99,8 +99,9 @@ def _emit(
 
 
 def _reject(given: dict[str, Any]) -> None:
-    """`mbar` is another chip's; wg_wait is 0 (wait here) or -1 (the program waits)."""
-    allowed = {"kPack": (given.get("kPack"),), "wg_wait": (0, -1), "mbar": (None,)}
+    """`mbar` is another chip's; wg_wait is 0 (wait here) or -1 (the program waits); k_pack is 1 or
+    2, which mean the same here."""
+    allowed = {"kPack": (1, 2), "k_pack": (1, 2), "wg_wait": (0, -1), "mbar": (None,)}
     for name, value in given.items():
         if name not in allowed:
             raise TileValueError(
@@ -114,7 +115,7 @@ def _reject(given: dict[str, Any]) -> None:
                 f"T.gemm({name}={value!r}) is not supported",
                 code="TL1513",
                 loc=here(),
-                hint=f"leave {name} out",
+                hint=f"leave {name} out, or use one of {allowed[name]}",
             )
 
 
