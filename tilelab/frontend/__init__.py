@@ -14,6 +14,7 @@ from tilelab.frontend.types import (
     PointerParam,
     PointerType,
     TensorType,
+    Variable,
     as_dims,
     plain_dtype,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "REF", "Captured", "EagerFunction", "EagerSignature", "GridLoop", "KernelFrame", "Macro",
     "ParallelLoop",
     "PersistentLoop", "PointerParam", "PointerType", "PrimFunc", "RangeLoop", "Session",
-    "TensorType", "ThreadLoop", "as_dims", "check_in_kernel", "const_value", "is_traced",
-    "open_kernel", "plain_dtype", "plain_function", "session", "style_of", "trace", "truth",
+    "TensorType", "ThreadLoop", "Variable", "as_dims", "check_in_kernel", "const_value",
+    "is_traced", "open_kernel", "plain_dtype", "plain_function", "session", "style_of",
+    "trace", "truth",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from tilelab.frontend.mutate import bind_tracer, plain_function, traced_code
 from tilelab.frontend.params import namespace
 from tilelab.frontend.poison import Poison, raise_poison
 from tilelab.frontend.session import session
-from tilelab.frontend.types import REF
+from tilelab.frontend.types import REF, Variable
 from tilelab.ir import Expr, Load, Region, ScalarBuffer
 from tilelab.ir.builder import is_tracing
 
@@ -42,7 +42,7 @@ class Macro:
         for name, value in self.fn.__annotations__.items():
             if type(value) is str and value.rpartition(".")[2] in ("Ref", "Var"):
                 value = eval(value, namespace(self.fn, self._outer))
-            if value is REF:
+            if value is REF or value is Variable:
                 found.add(name)
         return frozenset(found)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from tilelab.dtypes import DTYPES, DType, as_dtype
 from tilelab.errors import TileTypeError
-from tilelab.ir import Buffer, Expr, ScalarBuffer, Scope, const_int
+from tilelab.ir import Buffer, Expr, ScalarBuffer, Scope, Var, const_int
+from tilelab.ir.builder import current, is_tracing
 
 Dim = Expr | int
 
@@ -45,6 +46,21 @@ class RefType:
 
 
 REF = RefType()
+
+
+class _Variables(type):
+    """`isinstance(n, T.Var)` asks for the variables of the program."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Var)
+
+
+class Variable(metaclass=_Variables):
+    """`T.Var("n", "int32")`: a variable, which T.let gives a value. As the annotation of a macro's
+    parameter it is T.Ref, by its older name."""
+
+    def __new__(cls, name: str = "v", dtype: Any = "int32") -> Var:  # type: ignore[misc]
+        return Var(current().fresh(name) if is_tracing() else name, plain_dtype(dtype))
 
 
 def plain_dtype(value: Any) -> DType:

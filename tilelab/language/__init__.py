@@ -94,6 +94,7 @@ from tilelab.language.tensor import (
     ptr,
 )
 from tilelab.language.threads import NAMES as _THREADS
+from tilelab.language.variables import NAMES as _VARIABLES
 from tilelab.language.views import reshape, view
 from tilelab.language.warp import NAMES as _WARP
 from tilelab.language.words import NAMES as _WORDS
@@ -120,7 +121,8 @@ __all__ = [
 # exp, max, float16, copy, ...: names that a table defines.
 _TABLES = (
     _FUNCTIONS, _DEBUG, _DTYPES, _OPS, _POINTERS, _ROLES, _SYNC, _THREADS, _WARP,
-    _QUERIES, _LAYOUTS, _REDUCERS, _CLUSTER, _EXACT, _PROMISES, _RNG, _SCHEDULERS, _WORDS,
+    _QUERIES, _LAYOUTS, _REDUCERS, _CLUSTER, _EXACT, _PROMISES, _RNG, _SCHEDULERS, _VARIABLES,
+    _WORDS,
 )  # fmt: skip
 for _table in _TABLES:
     globals().update(_table)

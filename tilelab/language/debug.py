@@ -26,12 +26,12 @@ def print_(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int 
         obj, msg = None, obj
     text = str(msg).replace("%", "%%")
     if obj is None:
-        return perform(debug.printf(text, 0), what="T.print")
+        return perform(debug.printf(text, 0), what="T.print", anywhere=True)
     if isinstance(obj, Buffer | Region) and not isinstance(obj, ScalarBuffer):
         region = as_region(obj, "obj")
         _check_extents(region)
         thread = warp_group_id * WARPGROUP + warp_id * WARP
-        return session().emit(Print(region, str(msg), thread, loc=here()))
+        return session().emit(Print(region, str(msg), thread, loc=here()), anywhere=True)
     if not is_scalar(obj):
         raise TileTypeError(
             f"T.print of {obj!r}, a {type(obj).__name__}", code="TL1534",
@@ -41,7 +41,8 @@ def print_(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int 
     form = debug.printable(value.dtype)
     name = _name_of(obj)
     text = (f"{text}: " if text else "") + (f"{name} = " if name else "")
-    return perform(debug.printf(text + form.conversion, 1), cast(value, form.dtype), what="T.print")
+    say = debug.printf(text + form.conversion, 1)
+    return perform(say, cast(value, form.dtype), what="T.print", anywhere=True)
 
 
 def _check_extents(region: Region) -> None:

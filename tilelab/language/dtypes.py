@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from tilelab.dtypes import DTYPES, DType, as_dtype
+from tilelab.frontend import Variable
 from tilelab.ir import Expr, cast
 from tilelab.runtime.tensors import torch_carrier
 
@@ -25,8 +26,10 @@ class dtype(DType, str):
         for field in dataclasses.fields(DType):
             object.__setattr__(self, field.name, getattr(base, field.name))
 
-    def __call__(self, value: Any) -> Expr:
-        """`value` as an expression of this type."""
+    def __call__(self, value: Any = None) -> Expr:
+        """`value` as an expression of this type; a new variable (see T.let) without one."""
+        if value is None:
+            return Variable(self.name[0], self)
         return cast(value, DTYPES[self.name])
 
     def __eq__(self, other: object) -> bool:

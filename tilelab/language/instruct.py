@@ -12,11 +12,11 @@ from tilelab.thread.intrinsic import Intrinsic
 from tilelab.thread.nodes import Invoke, Operand, Ref
 
 
-def perform(record: Intrinsic, *operands: Operand, what: str) -> Stmt:
-    """Emit an instruction that gives no value."""
+def perform(record: Intrinsic, *operands: Operand, what: str, anywhere: bool = False) -> Stmt:
+    """Emit an instruction that gives no value (`anywhere`: see Builder.emit)."""
     open_kernel(what)
     trace = session()
-    return trace.emit(Invoke(record, operands, loc=trace.loc()))
+    return trace.emit(Invoke(record, operands, loc=trace.loc()), anywhere=anywhere)
 
 
 def evaluate(record: Intrinsic, *operands: Operand, dtype: DType, what: str) -> Expr:

@@ -111,24 +111,38 @@ _TWO = {  # the names of the arguments, and what the function is
     "max": ("a, b", "The larger of two values."),
     "min": ("a, b", "The smaller of two values."),
 }  # fmt: skip
+
+
+def _fast_function(name: str, fn: str) -> Callable[..., Any]:
+    def one(x: Any) -> Any:
+        kind = as_expr(x).dtype
+        if _symbolic(x) and not (kind.is_float and kind.bits >= 16):
+            raise TileTypeError(
+                f"T.{name} only supports floating-point inputs, but got {kind}", code="TL1782",
+                hint=f"convert first: T.{name}(T.cast(x, 'float32'))",
+            )  # fmt: skip
+        return _apply(fn, x)
+
+    one.__name__ = one.__qualname__ = name
+    one.__doc__ = f"Fast approximation of {name.strip('_')}, of floats (TL1782)."
+    return one
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: _function(name, name, "x", doc) for name, doc in _ONE.items()},
     **{name: _function(name, name, names, doc) for name, (names, doc) in _TWO.items()},
-    **{
-        name: _function(name, fn, "x", f"Fast approximation of {name.strip('_')}.")
-        for name, fn in _FAST.items()
-    },
+    **{name: _fast_function(name, fn) for name, fn in _FAST.items()},
     "fabs": _function("fabs", "abs", "x", "Absolute value."),
 }
 
 
 def round(x: Any, rounding_mode: str = "ties-to-even") -> Any:
-    """Nearest integer; ties go to the even one, or away from zero ("ties-away")."""
-    modes = {"ties-to-even": "rint", "ties-away": "round"}
+    """Nearest integer; ties go to the even one, or away from zero."""
+    modes = {"ties-to-even": "rint", "ties-away-from-zero": "round"}
     if rounding_mode not in modes:
         raise TileTypeError(
             f"rounding_mode={rounding_mode!r} is not known", code="TL1491",
-            hint='use "ties-to-even" or "ties-away"',
+            hint='use "ties-to-even" or "ties-away-from-zero"',
         )  # fmt: skip
     return _apply(modes[rounding_mode], x)
 

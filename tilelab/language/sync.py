@@ -51,7 +51,9 @@ def sync_threads(barrier_id: int | None = None, arrive_count: int | None = None)
     threads = open_kernel("T.sync_threads").threads
     total = threads[0] * (threads[1] if len(threads) > 1 else 1)
     total *= threads[2] if len(threads) > 2 else 1
-    return _named(NAMED_BARRIER_SYNC, barrier_id or 0, arrive_count or total, "T.sync_threads")
+    number = 0 if barrier_id is None else barrier_id
+    count = total if arrive_count is None else arrive_count
+    return _named(NAMED_BARRIER_SYNC, number, count, "T.sync_threads")
 
 
 def named_barrier_arrive(barrier_id: int, thread_count: int) -> Stmt:

@@ -29,6 +29,7 @@ from tilelab.ir import (
     const_int,
     select,
 )
+from tilelab.ir.operators import Operators
 from tilelab.language.instruct import bound
 from tilelab.language.launch import linear_thread
 from tilelab.language.memory import alloc_local
@@ -63,10 +64,26 @@ def _axis(thread: Any) -> str:
     return str(thread)
 
 
-@contextmanager
-def launch_thread(thread: str, extent: Any) -> Generator[Expr]:
-    """`with T.launch_thread("threadIdx.x", 128) as tx:` names an axis of the open T.Kernel; its
-    extent must be the launch's."""
+class LaunchedAxis(Operators):
+    """What T.launch_thread gives: an index, which `with ... as tx:` names too."""
+
+    def __init__(self, index: Expr) -> None:
+        self.index = index
+
+    def __expr__(self) -> Expr:
+        """The index of this thread (or block)."""
+        return self.index
+
+    def __enter__(self) -> Expr:
+        return self.index
+
+    def __exit__(self, *_rest: object) -> None:
+        """The index is of the launch, and stays."""
+
+
+def launch_thread(thread: str, extent: Any) -> LaunchedAxis:
+    """`with T.launch_thread("threadIdx.x", 128) as tx:` (or `tx = ...`) names an axis of the open
+    T.Kernel; its extent must be the launch's (TL1768)."""
     kernel = open_kernel("T.launch_thread")
     loop = ThreadLoop(0, extent, _axis(thread))
     known = loop.launched(kernel)
@@ -75,7 +92,7 @@ def launch_thread(thread: str, extent: Any) -> Generator[Expr]:
             f"{thread} has {const_int(known)} indices in this T.Kernel, not {const_int(extent)}",
             code="TL1768", loc=session().loc(), hint="give T.Kernel the same extents",
         )  # fmt: skip
-    yield loop.variable(kernel)
+    return LaunchedAxis(loop.variable(kernel))
 
 
 # ---- reductions over threads -------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tilelab.errors import TileInternalError, TileNotSupported, TileValueError
+from tilelab.errors import TileInternalError, TileNotSupported
 from tilelab.ir import (
     Alloc,
     Buffer,
@@ -141,17 +141,7 @@ def _finish(kernel: Kernel, solution: Solution, threads: int, ctx: PassContext) 
 
 
 def _loop_fact(loop: ParallelFor, ctx: LowerContext) -> Loop:
-    extents: list[int] = []
-    for e in loop.extents:
-        size = const_int(e)
-        if size is None:
-            raise TileValueError(
-                "the extent of a T.Parallel loop is known only at run time",
-                code="TL1712",
-                loc=loop.loc,
-                hint="loop over a constant block size; elements outside a tensor are skipped",
-            )
-        extents.append(size)
+    extents = [const_int(e) or 0 for e in loop.extents]
     accesses = tuple(_accesses(loop))
     names = sorted({a.buffer.name for a in accesses})
     why = f"the T.Parallel loop over {', '.join(v.name for v in loop.vars)}"

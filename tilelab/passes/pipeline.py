@@ -20,6 +20,7 @@ from tilelab.passes.plan_pipeline import plan_pipeline
 from tilelab.passes.plan_shared_memory import plan_shared_memory
 from tilelab.passes.recognise_copies import recognise_copies
 from tilelab.passes.relax_math import relax_math
+from tilelab.passes.settle_loops import settle_loops
 from tilelab.passes.software_pipeline import software_pipeline
 from tilelab.passes.split_loops import split_loops
 from tilelab.passes.warp_specialize import warp_specialize
@@ -29,6 +30,7 @@ PASSES: tuple[Pass, ...] = (
     place_tensors,  # before anything reads indices: tensors with a layout become views
     pack_elements,  # after layouts of tensors, which count elements: later passes see bytes
     find_roles,  # before planning: whose threads run an op decides how it is lowered
+    settle_loops,  # after roles, which say how many threads share a loop; later extents are fixed
     recognise_copies,  # before pipelines are planned: copies can run ahead
     choose_policy,  # before anything asks which instruction a gemm takes
     relax_math,  # on whole statements, whose uses are easily found; before plans refer to them

@@ -7,11 +7,14 @@ copied before and after (and that copy, whose sides differ, goes through shared 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from tilelab.ir import (
     Alloc,
     Buffer,
+    Expr,
     Kernel,
+    Load,
     Node,
     ParallelFor,
     ReducerBuffer,
@@ -19,10 +22,13 @@ from tilelab.ir import (
     Seq,
     Stmt,
     Store,
+    as_expr,
+    const_int,
     map_children,
     walk,
 )
 from tilelab.ir.rewrite import substitute
+from tilelab.ir.simplify import linear
 from tilelab.layout import Fragment
 from tilelab.passes.layout_solver import LayoutConflict
 from tilelab.tile.op import TileOp
@@ -100,7 +106,33 @@ def _needs(statement: Stmt, buffer: Buffer) -> tuple[bool, bool]:
         return read or not all(map(is_whole, written)), bool(written)
     stores = [n for n in walk(statement) if isinstance(n, Store) and n.buffer is buffer]
     # A loop may leave elements alone, so what it writes starts from the old values.
-    return True, bool(stores)
+    return not _writes_all(statement, buffer), bool(stores)
+
+
+def _writes_all(statement: Stmt, buffer: Buffer) -> bool:
+    """Whether a loop sets every element of a fragment, and reads none of it."""
+    if not isinstance(statement, ParallelFor):
+        return False
+    if any(isinstance(n, Load) and n.buffer is buffer for n in walk(statement)):
+        return False
+    stores = [s for s in statement.body.body if isinstance(s, Store) and s.buffer is buffer]
+    return any(_covers(s, statement) for s in stores)
+
+
+def _covers(store: Store, loop: ParallelFor) -> bool:
+    """Whether the points of a loop store to every element once: as one row-major number, the place
+    has the loop's variables as digits."""
+    place: Expr = as_expr(0)
+    for index, size in zip(store.indices, store.buffer.static_shape, strict=True):
+        place = place * size + index
+    terms, constant = linear(place)
+    extents = {v.key: const_int(e) or 0 for v, e in zip(loop.vars, loop.extents, strict=True)}
+    weight = 1
+    for factor, key in sorted((factor, key) for key, (_, factor) in terms.items()):
+        if factor != weight or key not in extents:
+            return False
+        weight *= extents[key]
+    return constant == 0 and weight == prod(store.buffer.static_shape)
 
 
 def _on_copy(statement: Stmt, buffer: Buffer, copy: Buffer) -> Stmt:

@@ -8,13 +8,38 @@ from __future__ import annotations
 from typing import Any
 
 import tilelab.language as T
-from tilelab.dtypes import as_dtype
-from tilelab.ir import Expr, Var, as_expr, cast
-from tilelab.language import Select
+from tilelab.dtypes import DTYPES, as_dtype
+from tilelab.ir import Call, Const, Expr, as_expr, cast
+from tilelab.language import Select, Var
 from tilelab.language import reinterpret as _reinterpret
 
 PrimExpr = Expr
-__all__ = ["PrimExpr", "Select", "Var", "const", "reinterpret"]
+__all__ = ["Call", "FloatImm", "IntImm", "PrimExpr", "Select", "Var", "const", "reinterpret"]
+
+
+class _Numbers(type):
+    """`isinstance(n, tirx.IntImm)` asks for numbers of the program that are known."""
+
+    is_float = False
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Const) and instance.dtype.is_float == cls.is_float
+
+
+class IntImm(metaclass=_Numbers):
+    """`tirx.IntImm("int32", 3)`: a number of an integer type."""
+
+    def __new__(cls, dtype: Any, value: Any) -> Const:  # type: ignore[misc]
+        return Const(int(value), DTYPES[as_dtype(dtype).name])
+
+
+class FloatImm(metaclass=_Numbers):
+    """`tirx.FloatImm("float32", 0.5)`: a number of a floating-point type."""
+
+    is_float = True
+
+    def __new__(cls, dtype: Any, value: Any) -> Const:  # type: ignore[misc]
+        return Const(float(value), DTYPES[as_dtype(dtype).name])
 
 
 def const(value: Any, dtype: Any = None) -> Expr:

@@ -50,7 +50,7 @@ def reduce(
     kind = reduce_type + ("_nan" if nan_propagate else "")
     op = Reduce(source, target, kind, dim % rank, bool(clear), loc=here())
     op.check()
-    current().emit(op)
+    current().emit(op, anywhere=True)
     return op
 
 

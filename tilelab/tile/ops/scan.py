@@ -53,7 +53,7 @@ def _scan(kind: str, src: Any, dst: Any, dim: int, reverse: bool) -> Scan:
         )
     op = Scan(source, target, kind, dim % rank, bool(reverse), loc=here())
     op.check()
-    current().emit(op)
+    current().emit(op, anywhere=True)
     return op
 
 

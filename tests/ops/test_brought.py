@@ -1,0 +1,88 @@
+"""Programs of the kinds that people bring, in the simulator, for both feature sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import tilelab
+import tilelab.language as T
+from tests.kernels import AMPERE, HOPPER
+from tests.ops.brought_programs import CHECKS
+from tests.thread.nvrtc import compile_cuda, needs_nvrtc
+from tilelab.errors import TileError
+from tilelab.target import SM80, SM90A
+from tilelab.tvm import tirx
+
+target = pytest.mark.parametrize("target", [HOPPER, AMPERE], ids=["hopper", "ampere"])
+
+
+@target
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_programs(target: Any, check: Any) -> None:
+    torch.manual_seed(0)
+    check(target, "cpu")
+
+
+@pytest.mark.parametrize("name", ["__exp", "__log2", "__sin"])
+def test_fast_functions_are_of_floats(name: str) -> None:
+    fast = getattr(T, name)
+    with pytest.raises(TypeError, match=rf"TL1782: T\.{name} only supports .* but got int32"):
+        fast(tirx.Var("value", "int32"))
+    made = fast(tirx.Var("value", "float16"))
+    assert isinstance(made, tirx.Call)
+    assert made.dtype == "float16"
+
+
+def test_variables_and_numbers_by_their_class() -> None:
+    n = T.dynamic("n")
+    assert isinstance(n, T.Var)
+    assert not isinstance(n + 1, T.Var)
+    assert isinstance(tirx.IntImm("int32", 3), tirx.IntImm)
+    assert isinstance(tirx.FloatImm("float32", 0.5), tirx.FloatImm)
+    assert not isinstance(tirx.IntImm("int32", 3), tirx.FloatImm)
+    assert isinstance(T.uint64() & T.uint64(2**64 - 1), tirx.PrimExpr)
+
+
+def test_let_of_what_has_a_value() -> None:
+    with pytest.raises(TileError, match="TL1466"):
+
+        @T.prim_func
+        def main(A: T.Tensor((32,), "int32")):
+            with T.Kernel(1, threads=32) as bx:
+                T.let(bx, 3)
+                A[0] = bx
+
+
+def test_round_away_from_zero() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((4,), "float32"), B: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(4):
+                B[i] = T.round(A[i], "ties-away-from-zero")
+
+    a = torch.tensor([0.5, 1.5, -2.5, 2.4])
+    b = tilelab.compile(main, out_idx=[1], target=HOPPER)(a)
+    assert b.tolist() == [1, 2, -3, 2]
+
+
+@needs_nvrtc
+@target
+def test_cuda_text_compiles(target: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NVRTC takes what the checks compile, which the simulator then runs."""
+    made: list[Any] = []
+    plain = tilelab.compile
+
+    def compile_and_keep(*args: Any, **options: Any) -> Any:
+        made.append(plain(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(tilelab, "compile", compile_and_keep)
+    for check in CHECKS:
+        check(target, "cpu")
+    chip = SM90A if target is HOPPER else SM80
+    for kernel in made:
+        assert compile_cuda(kernel.get_kernel_source(kernel_only=False), chip)[0]
+    assert len(made) >= len(CHECKS)

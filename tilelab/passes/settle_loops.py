@@ -1,0 +1,138 @@
+"""settle-loops: T.Parallel loops get constant extents; copies of one element in them are stores.
+
+Hides how an extent known only at run time is shared out: where it indexes a fragment, the
+fragment's extent bounds it; elsewhere the threads take its points in turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from tilelab.ir import (
+    Expr,
+    For,
+    If,
+    Kernel,
+    Load,
+    LoopKind,
+    Node,
+    ParallelFor,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    as_expr,
+    binary,
+    cast,
+    ceildiv,
+    const_int,
+    walk,
+)
+from tilelab.ir.rewrite import rewrite_statements, substitute
+from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.infer_layouts import threads_of
+from tilelab.tile.ops.copy import Copy
+
+
+@kernel_pass("settle-loops", needs=("checked",))
+def settle_loops(kernel: Kernel, ctx: PassContext) -> Kernel:
+    """Bound T.Parallel loops, and turn copies of single elements inside of them into stores."""
+    threads = {id(n): count for n, count in threads_of(kernel) if isinstance(n, ParallelFor)}
+
+    def settle(node: Node) -> Node | None:
+        if not isinstance(node, ParallelFor):
+            return None
+        loop = rewrite_statements(node, _store_of)
+        if all(const_int(e) is not None for e in loop.extents):
+            return loop
+        ctx.note("extents known only at run time: points beyond them are skipped", node)
+        return _bounded(loop, threads[id(node)])
+
+    return rewrite_statements(kernel, settle)
+
+
+def _store_of(node: Node) -> Node | None:
+    """The store that a copy of one element is."""
+    if not isinstance(node, Copy):
+        return None
+    regions = (node.src, node.dst)
+    if any(const_int(e) != 1 for r in regions for e in r.extents):
+        return None
+    value = cast(Load(node.src.buffer, node.src.starts), node.dst.dtype)
+    return Store(node.dst.buffer, node.dst.starts, value, loc=node.loc)
+
+
+def _bounded(loop: ParallelFor, threads: int) -> Stmt:
+    """A loop with extents known at run time as loops with constant extents and a condition."""
+    extents = list(map(as_expr, loop.extents))
+    guard: Expr | None = None
+    for axis, (var, extent) in enumerate(zip(loop.vars, extents, strict=True)):
+        most = None if const_int(extent) is not None else _fragment_extent(loop, var)
+        if most is not None:
+            guard = _and(guard, binary("<", var, extent))
+            extents[axis] = as_expr(most)
+    open_axes = [n for n, e in enumerate(extents) if const_int(e) is None]
+    if not open_axes:
+        return _parallel(loop, loop.vars, extents, loop.body, guard)
+    return _in_turns(loop, extents, open_axes, guard, threads)
+
+
+def _in_turns(
+    loop: ParallelFor, extents: Sequence[Expr], open_axes: list[int], guard: Expr | None,
+    threads: int,
+) -> Stmt:  # fmt: skip
+    """The last open axis is cut into as many rows as give each thread a point; the axes before it
+    are loops around."""
+    *outer, last = open_axes
+    fixed = prod(const_int(e) or 1 for e in extents)
+    rows = max(-(-threads // max(fixed, 1)), 1)
+    var = loop.vars[last]
+    turn = Var(f"{var.name}_turn", var.dtype, lo=0)
+    row = Var(var.name, var.dtype, lo=0, hi=rows - 1)
+    place = turn * rows + row
+    guard = _and(guard, binary("<", place, extents[last]))
+    body = substitute(loop.body, {var: place})
+    guard = substitute(guard, {var: place})
+    inner = [n for n in range(len(extents)) if n not in outer]
+    vars = tuple(row if n == last else loop.vars[n] for n in inner)
+    sizes = [as_expr(rows) if n == last else extents[n] for n in inner]
+    made: Stmt = _parallel(loop, vars, sizes, body, guard)
+    made = _serial(turn, ceildiv(extents[last], rows), made)
+    for axis in reversed(outer):
+        made = _serial(loop.vars[axis], extents[axis], made)
+    return made
+
+
+def _parallel(
+    loop: ParallelFor, vars: tuple[Var, ...], extents: Sequence[Expr], body: Seq, guard: Expr | None
+) -> ParallelFor:
+    if guard is not None:
+        body = Seq((If(guard, body, loc=loop.loc),), loc=body.loc)
+    sizes = [const_int(e) or 0 for e in extents]
+    known = [Var(v.name, v.dtype, lo=0, hi=n - 1) for v, n in zip(vars, sizes, strict=True)]
+    body = substitute(body, dict(zip(vars, known, strict=True)))
+    return replace(loop, vars=tuple(known), extents=tuple(sizes), body=body)
+
+
+def _serial(var: Var, extent: Expr, body: Stmt) -> For:
+    zero, one = as_expr(0), as_expr(1)
+    return For(var, zero, extent, one, LoopKind.SERIAL, Seq((body,), loc=body.loc), loc=body.loc)
+
+
+def _and(a: Expr | None, b: Expr) -> Expr:
+    return b if a is None else binary("and", a, b)
+
+
+def _fragment_extent(loop: ParallelFor, var: Var) -> int | None:
+    """The extent of a fragment's axis that the variable alone indexes: no point lies beyond it."""
+    sizes = [
+        const_int(n.buffer.shape[axis])
+        for n in walk(loop.body)
+        if isinstance(n, Load | Store) and n.buffer.scope is Scope.FRAGMENT
+        for axis, index in enumerate(n.indices)
+        if index is var
+    ]
+    return min((s for s in sizes if s is not None), default=None)
