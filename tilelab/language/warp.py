@@ -147,11 +147,11 @@ def warp_reduce_bitor(value: Any) -> Expr:
 def get_warp_idx_sync(warp_size: int | None = None) -> Expr:
     """The number of the thread's warp (or of its group of `warp_size` threads), told by the first
     lane; lanes must run together."""
-    size = warp_size or _WARP
+    size = warp_size or WARP
     number = get_warp_idx(size)
-    if size % _WARP and _WARP % size:
+    if size % WARP and WARP % size:
         return number  # lanes of one warp belong to several groups: each knows its own
-    return shfl_sync(number, 0, min(size, _WARP))
+    return shfl_sync(number, 0, min(size, WARP))
 
 
 def shuffle_elect(thread_extent: int) -> Expr:
