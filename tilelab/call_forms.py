@@ -6,13 +6,17 @@ keywords), so that a call costs a few dictionary look-ups.
 
 from __future__ import annotations
 
+import difflib
 import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilelab.errors import TileTypeError
+from tilelab.calls import misfit
+from tilelab.errors import TileTypeError, TileWarning, shown
 
+_MISFIT = "TL1498"
 _PLAIN = frozenset({int, float, bool})
 
 
@@ -28,7 +32,7 @@ def freeze(value: Any) -> Hashable:
         hash(value)
     except TypeError:
         raise TileTypeError(
-            f"the compile-time argument {value!r} cannot be part of a kernel's key",
+            f"the compile-time argument {shown(value)} cannot be part of a kernel's key",
             code="TL1495",
             hint="pass numbers, strings, types, functions, or lists, dicts and sets of them; if "
             "it is a tensor, declare it in the body: A: T.Tensor[[M, K], dtype]",
@@ -97,8 +101,11 @@ def _fill(
 class Binder:
     """Sorts the arguments of calls of one function. `runtime` parameters may be left out."""
 
-    def __init__(self, signature: inspect.Signature, runtime: Sequence[str] = ()) -> None:
+    def __init__(
+        self, signature: inspect.Signature, runtime: Sequence[str] = (), name: str = "the function"
+    ) -> None:
         self.signature = signature
+        self.name = name
         self.runtime = frozenset(runtime)
         self._plans: dict[Hashable, _Plan] = {}
         kinds = {p.kind for p in signature.parameters.values()}
@@ -106,7 +113,7 @@ class Binder:
         self._plain = not self._open and inspect.Parameter.VAR_POSITIONAL not in kinds
 
     def sort(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-        """The call's arguments, by name. TypeError as Python has it for a wrong call."""
+        """The call's arguments, by name. TileTypeError (TL1498) for a call that does not fit."""
         if not self._plain:
             return self._sort_once(args, kwargs)
         shape = (len(args), tuple(kwargs)) if kwargs else len(args)
@@ -130,6 +137,34 @@ class Binder:
         runtime = tuple(s for s in sources if s[0] in self.runtime)
         return _Plan(static, runtime, tuple(extra))
 
+    def check(
+        self, args: tuple[Any, ...], own: Mapping[str, Any], extra: Mapping[str, Any]
+    ) -> None:
+        """TileTypeError (TL1498) for a call that does not fit the parameters; keywords that none
+        takes (`extra`) are named where an argument is missing."""
+        signature = self.signature
+        if self.runtime:
+            optional = [p.replace(default=None) for p in signature.parameters.values()
+                        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]  # fmt: skip
+            signature = signature.replace(parameters=optional)
+        wrong = misfit(signature, args, own, self.name, _MISFIT)
+        if wrong is not None:
+            raise (misfit(signature, args, {**own, **extra}, self.name, _MISFIT) or wrong)
+
+    def check_extra(self, extra: Iterable[str], known: Sequence[str] = ()) -> None:
+        """Keywords that neither a parameter nor a constant takes tell kernels apart and do nothing
+        else, as in TileLang: a TileWarning, and TileTypeError (TL1498) for a misspelt name."""
+        names = [*self.signature.parameters, *known]
+        for key in extra:
+            if key in known:
+                continue
+            near = difflib.get_close_matches(key, names, 1, 0.7)
+            what = f"{self.name}() has no argument {key!r}"
+            if near:
+                hint = f"did you mean {near[0]}=...? its arguments are {', '.join(names)}"
+                raise TileTypeError(what, code=_MISFIT, hint=hint)
+            warnings.warn(f"{what}: it changes nothing", TileWarning, stacklevel=4)
+
     def _bind(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, marked: bool = False
     ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -139,6 +174,7 @@ class Binder:
         own = dict(kwargs) if self._open else {k: v for k, v in kwargs.items() if k in parameters}
         extra = {} if self._open else {k: v for k, v in kwargs.items() if k not in parameters}
         bind = self.signature.bind_partial if self.runtime else self.signature.bind
+        self.check(args, own, extra)
         given = bind(*args, **own).arguments
         arguments: dict[str, Any] = {}
         for name, parameter in parameters.items():
@@ -151,7 +187,7 @@ class Binder:
                 parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD
             ):  # fmt: skip
                 raise TileTypeError(
-                    f"the compile-time argument {name} is missing", code="TL1498",
+                    f"{self.name}() lacks its compile-time argument {name!r}", code=_MISFIT,
                     hint=f"pass {name}=..., or declare it as a tensor in the body",
                 )  # fmt: skip
         return arguments, extra

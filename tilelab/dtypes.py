@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tilelab.errors import TileTypeError
+from tilelab.calls import did_you_mean
+from tilelab.errors import TileTypeError, shown
 
 
 @dataclass(frozen=True)
@@ -157,11 +158,16 @@ def as_dtype(value: Any) -> DType:
         found = _by_name(name.rsplit(".", 1)[-1])
     if found is None:
         raise TileTypeError(
-            f"{value!r} is no element type",
+            f"{shown(value)} is no element type",
             code="TL1101",
-            hint="use one of " + ", ".join(DTYPES),
+            hint=f"{_near(value)}use one of " + ", ".join(DTYPES),
         )
     return found
+
+
+def _near(value: Any) -> str:
+    meant = did_you_mean(value, [*DTYPES, *_ALIASES], '"{}"') if isinstance(value, str) else ""
+    return f"{meant} " if meant else ""
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:

@@ -5,9 +5,19 @@ Rank 0: imports nothing of tilelab. Hides how source text is found and how a car
 
 from __future__ import annotations
 
+import itertools
 import linecache
+import os
+import sysconfig
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import CodeType, TracebackType
+from typing import Any
+
+_LIBRARIES = tuple(
+    {os.path.dirname(__file__), *map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))}
+)
+"""Folders whose code is not the user's: a place there says nothing of the program."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,53 @@ class Loc:
         return "\n".join(parts)
 
 
+def code_loc(
+    code: CodeType, lasti: int, line: int, function: str = "", caller: Loc | None = None
+) -> Loc:
+    """The Loc of an instruction of `code`: columns in characters, where Python knows them."""
+    index = max(lasti // 2, 0)
+    found = next(itertools.islice(code.co_positions(), index, index + 1), (None,) * 4)
+    first, last, start, stop = found
+    if first is None or start is None:
+        return Loc(code.co_filename, line, 0, 0, 0, function, caller)
+    last, stop = last or first, stop or start
+    ends = (_character(code.co_filename, n, at) for n, at in ((first, start), (last, stop)))
+    begins, ends_at = ends
+    return Loc(code.co_filename, first, begins, last, ends_at, function, caller)
+
+
+def _character(file: str, line: int, column: int) -> int:
+    """A column in characters; code objects count UTF-8 bytes."""
+    text = linecache.getline(file, line)
+    return column if text.isascii() else len(text.encode()[:column].decode(errors="ignore"))
+
+
+def user_loc(trace: TracebackType | None) -> Loc | None:
+    """The innermost place of a traceback that lies in the user's own text; None without one."""
+    found: Loc | None = None
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        own = not code.co_filename.startswith((*_LIBRARIES, "<frozen"))
+        if own and linecache.getline(code.co_filename, trace.tb_lineno):
+            name = "" if code.co_name == "<module>" else code.co_name
+            found = code_loc(code, trace.tb_lasti, trace.tb_lineno, name)
+        trace = trace.tb_next
+    return found
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value of the user's for a message: its repr where that is short, else its kind."""
+    kind = type(value)
+    home = kind.__module__.partition(".")[0]
+    shape: Any = None if isinstance(value, type) else getattr(value, "shape", None)
+    if home in ("numpy", "torch") and shape is not None:
+        return f"a {home}.{kind.__name__} of shape {tuple(shape)}"
+    text = repr(value)
+    if len(text) <= limit and "\n" not in text:
+        return text
+    return f"a {kind.__name__} ({text.splitlines()[0][: limit - 10]}...)"
+
+
 class TileError(Exception):
     """A problem in the user's program, said in the program's own words.
 
@@ -90,10 +147,16 @@ class TileError(Exception):
             self.loc = loc
         return self
 
+    @property
+    def place(self) -> Loc | None:
+        """The line that the error is about: `loc`, else the user's line that led to it."""
+        return self.loc or user_loc(self.__traceback__)
+
     def __str__(self) -> str:
         lines = [f"{self.code}: {self.message}"]
-        if self.loc is not None:
-            lines.append(self.loc.chain())
+        place = self.place
+        if place is not None:
+            lines.append(place.chain())
         lines.extend(f"  note: {note}" for note in self.notes)
         if self.hint:
             lines.append(f"  hint: {self.hint}")

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tilelab.call_forms import Binder, Call, freeze
-from tilelab.errors import TileError, TileTypeError, TileValueError
+from tilelab.calls import caller_frame
+from tilelab.errors import TileError, TileValueError
 from tilelab.frontend import (
     Captured,
     EagerFunction,
@@ -27,9 +27,9 @@ from tilelab.frontend import (
     style_of,
 )
 from tilelab.ir import Function
+from tilelab.jit_errors import no_numbers, no_prim_func, no_program
 from tilelab.kernel import JITKernel
-from tilelab.language.function import const, prim_func
-from tilelab.language.launch import Kernel
+from tilelab.language import Kernel, const, prim_func
 from tilelab.logs import notice
 from tilelab.pass_config import normalise
 
@@ -99,12 +99,7 @@ def par_compile(
 def _traced(func: Any) -> Function:
     if isinstance(func, PrimFunc):
         return func.function
-    raise TileTypeError(
-        f"compile() takes a T.prim_func, got {func!r}",
-        code="TL1493",
-        hint="put @T.prim_func above the function; for a factory call it first, for an eager "
-        "function use f.compile(...)",
-    )
+    raise no_prim_func(func, jitted=isinstance(func, JITImpl))
 
 
 def check_backend(execution_backend: str | None, target_host: Any) -> None:
@@ -149,7 +144,7 @@ class JITImpl:
         self.signature = inspect.signature(self.func)
         self.mode = "auto"
         self._outer = dict(outer)
-        self._binder = Binder(self.signature)
+        self._binder = Binder(self.signature, name=self.func.__name__)
         self._captured = Captured(self.func)
         self._learnt: dict[Hashable, EagerSignature] = {}
         self._kernels: dict[Hashable, JITKernel] = {}
@@ -252,11 +247,7 @@ class JITImpl:
             raise
         if isinstance(made, PrimFunc):
             return "lazy"
-        raise TileTypeError(
-            f"{self.func.__name__} returns {made!r}, and is no kernel itself",
-            code="TL1497",
-            hint="return a function under @T.prim_func, or write the kernel in the body",
-        )
+        raise no_program(self.func.__name__, made)
 
     # ---- lazy -------------------------------------------------------------------------------
 
@@ -264,16 +255,20 @@ class JITImpl:
         known = self.signature.parameters
         anything = any(p.kind is p.VAR_KEYWORD for p in known.values())
         own = kwargs if anything else {k: v for k, v in kwargs.items() if k in known}
-        return self.func(*args, **own)
+        self._binder.check(args, own, {k: v for k, v in kwargs.items() if k not in own})
+        try:
+            return self.func(*args, **own)
+        except Exception as error:
+            given = self.signature.bind_partial(*args, **own).arguments
+            wrong = no_numbers(self.func.__name__, given, error)
+            if wrong is None or getattr(error, "code", "") == _NO_BUILDER:
+                raise
+            raise wrong from error
 
     def _lazy_program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PrimFunc:
         made = self._call_factory(args, kwargs)
         if not isinstance(made, PrimFunc):
-            raise TileTypeError(
-                f"{self.func.__name__} returned {made!r} instead of a T.prim_func",
-                code="TL1497",
-                hint="return the function under @T.prim_func",
-            )
+            raise no_program(self.func.__name__, made)
         return made
 
     def _lazy_kernel(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel:
@@ -285,6 +280,7 @@ class JITImpl:
         key = (call.key(), call.extra_key(), around)
         kernel = self._kernels.get(key)
         if kernel is None:
+            self._binder.check_extra(call.extra)
             program = self._lazy_program(args, kwargs)
             kernel = self._kernels[key] = self.options.kernel(program.function)
         if form is not None:
@@ -300,7 +296,7 @@ class JITImpl:
 
     @functools.cached_property
     def _eager_binder(self) -> Binder:
-        return Binder(self.signature, self.eager.runtime)
+        return Binder(self.signature, self.eager.runtime, self.func.__name__)
 
     def _static_key(self, call: Call) -> Hashable:
         """Compile-time arguments, and what the function reads from around itself."""
@@ -325,6 +321,7 @@ class JITImpl:
         key = (static, call.extra_key(learnt.names), tuple(consts.values()))
         kernel = self._kernels.get(key)
         if kernel is None:
+            self._eager_binder.check_extra(call.extra, learnt.names)
             kernel = self._kernels[key] = self.options.kernel(self._trace(call, consts))
         return kernel
 
@@ -363,10 +360,8 @@ def jit(
     options = Options(out_idx, target, pass_configs, compile_flags, verbose)
     if func is None:
         return functools.partial(_decorate, options)
-    outer = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
-    return JITImpl(func, options, outer)
+    return JITImpl(func, options, caller_frame().f_locals)
 
 
 def _decorate(options: Options, func: Any) -> JITImpl:
-    outer = sys._getframe(1).f_locals  # pyright: ignore[reportPrivateUsage]
-    return JITImpl(func, options, outer)
+    return JITImpl(func, options, caller_frame().f_locals)

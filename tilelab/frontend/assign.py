@@ -229,7 +229,8 @@ def _combine(op: str, old: Any, value: Any) -> Any:
     if not is_traced(old) and not is_traced(value) and not isinstance(old, Const):
         return apply(op, old, value)
     if op in ("**", "@"):
-        raise TileTypeError(f"`{op}=` is not supported", code="TL1465", hint="use T.pow")
+        hint = "use T.gemm" if op == "@" else "write x * x for a square, or T.pow(x, y)"
+        raise TileTypeError(f"`{op}=` is not supported", code="TL1465", hint=hint)
     result = binary(op, old, value)
     if op == "//" and result.dtype.is_float:
         raise TileTypeError("`//=` is for integers", code="TL1465", hint="use T.floor(a / b)")

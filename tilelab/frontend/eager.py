@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from tilelab.errors import TileRuntimeError, TileValueError
+from tilelab.frontend.called import resolve
 from tilelab.frontend.function import assemble, collect_outputs, run_traced
 from tilelab.frontend.mutate import plain_function
 from tilelab.frontend.params import (
@@ -191,16 +192,6 @@ def _root(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Subscript):
         return _root(node.value)
     return _root(node.func) if isinstance(node, ast.Call) else node
-
-
-def resolve(node: ast.expr, known: Mapping[str, Any]) -> Any:
-    """The object that a dotted name in the text denotes, or None."""
-    if isinstance(node, ast.Name):
-        return known.get(node.id)
-    if isinstance(node, ast.Attribute):
-        base = resolve(node.value, known)
-        return None if base is None else getattr(base, node.attr, None)
-    return None
 
 
 def style_of(fn: FunctionType, prim_func: Any, eager_only: tuple[Any, ...]) -> str:

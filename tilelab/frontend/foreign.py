@@ -7,22 +7,25 @@ as it is.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from types import FrameType, TracebackType
 
 from tilelab.errors import (
+    Loc,
     TileError,
     TileNameError,
     TileTypeError,
     TileUndefinedName,
     TileValueError,
 )
+from tilelab.frontend.called import call_at, outside_function
 from tilelab.frontend.session import Session
 from tilelab.ir import Buffer, Node, Region
 
-_APPLIES = "tilelab.frontend.values"
 _PACKAGE = __name__.partition(".")[0]
+_APPLIES = (f"{_PACKAGE}.frontend.values", f"{_PACKAGE}.frontend.assign")
 _LANGUAGE = (f"{_PACKAGE}.language", f"{_PACKAGE}.tile.ops")
 _EXPLAINED = (
     TypeError, AttributeError, NameError, UnboundLocalError, ValueError, ZeroDivisionError,
@@ -36,8 +39,9 @@ _WORDS = {
         "a value of the kernel",
     ),
 }  # fmt: skip
-_KIND = re.compile(r"'?\b(" + "|".join(_WORDS) + r")\b'?")
-_COMPUTES_NOW = ("ufunc", "must be Tensor", "must be real number", "expected np.ndarray")
+_KIND = re.compile(r"'?\b(" + "|".join(_WORDS) + r")\b(?!\()'?")
+_NOT_NOW = "TL1102"
+_INDEXES = "only integers, slices"
 
 
 def explain(error: Exception, session: Session) -> TileError | None:
@@ -52,16 +56,54 @@ def explain(error: Exception, session: Session) -> TileError | None:
     if not frames:
         return None
     loc = session.loc_of(error.__traceback__)
-    applied = frames[-1].f_globals.get("__name__") == _APPLIES
+    applied = frames[-1].f_globals.get("__name__") in _APPLIES
+    traced = [f for f in frames if session.is_traced_code(f.f_code)]
+    found = outside_function(loc, traced[-1]) if traced and isinstance(error, TypeError) else None
+    if found is not None and _KIND.search(str(error)):
+        return _computes_now(*found).at(loc)
     if not session.is_traced_code(frames[-1].f_code) and not applied:
         made = _of_the_language(error, frames, session)
         return made and made.at(loc)
+    if isinstance(error, IndexError) and _INDEXES in str(error):
+        return _indexed(loc).at(loc)
     if type(error) not in (TypeError, AttributeError, NameError, UnboundLocalError):
         return None
     if isinstance(error, NameError):
         return TileUndefinedName(str(error), loc=loc, hint="define it, or correct its spelling")
     made = _attribute(error) if isinstance(error, AttributeError) else _type(error)
     return made.at(loc)
+
+
+def advise(error: TileError, session: Session) -> None:
+    """Say which function asked for the number of a value that has none yet (TL1102)."""
+    if error.code != _NOT_NOW:
+        return
+    loc = session.loc_of(error.__traceback__)
+    traced = [f for f in _frames(error.__traceback__) if session.is_traced_code(f.f_code)]
+    found = outside_function(loc, traced[-1]) if traced else None
+    if found is not None:
+        error.message, error.hint = _now(found[0]), found[1]
+    elif isinstance(call_at(loc), ast.Subscript):
+        other = _indexed(loc)
+        error.message, error.hint = other.message, other.hint
+
+
+def _now(name: str) -> str:
+    return f"{name} computes now, and this value is known only when the kernel runs"
+
+
+def _computes_now(name: str, instead: str) -> TileTypeError:
+    return TileTypeError(_now(name), code="TL1407", hint=instead)
+
+
+def _indexed(loc: Loc | None) -> TileTypeError:
+    node = call_at(loc)
+    name = ast.unparse(node.value) if isinstance(node, ast.Subscript) else "a Python sequence"
+    return TileTypeError(
+        f"{name} is Python's, and its index is known only when the kernel runs", code="TL1407",
+        hint="make it a tensor parameter, or a T.alloc_shared or T.alloc_local that the kernel "
+        "fills; a `for` over a Python list or zip is expanded and knows its numbers",
+    )  # fmt: skip
 
 
 def _frames(trace: TracebackType | None) -> Iterator[FrameType]:
@@ -90,7 +132,7 @@ def _of_the_language(
 
 
 def _attribute(error: AttributeError) -> TileError:
-    text = _KIND.sub(lambda m: _WORDS[m[1]], str(error)).replace(" object has no", " has no")
+    text = _plain_text(error).replace(" object has no", " has no")
     about = error.obj
     name = about.name if isinstance(about, Buffer) else ""
     if name:
@@ -99,16 +141,20 @@ def _attribute(error: AttributeError) -> TileError:
     return TileNameError(text, code="TL1408", hint=hint if isinstance(about, Node) else "")
 
 
+def _plain_text(error: Exception) -> str:
+    """Python's text, with tilelab's classes called what they are to the user."""
+    return _KIND.sub(lambda m: _WORDS[m[1]], str(error))
+
+
 def _type(error: Exception) -> TileError:
     text = str(error)
     about = {m[1] for m in _KIND.finditer(text)}
-    said = _KIND.sub(lambda m: _WORDS[m[1]], text)
-    if any(words in text for words in _COMPUTES_NOW):
-        hint = "numpy, torch and math compute now; use the function of T, such as T.exp(x)"
+    if " @: " in text:
+        hint = "multiply tiles with T.gemm(A, B, C), which adds to C"
     elif about & {kind.__name__ for kind in (Buffer, Region)}:
         hint = "work on elements, A[i, j] in a T.Parallel loop, or use a tile operation of T"
     elif about:
         hint = "values of the kernel have the operators of numbers and the functions of T"
     else:
         hint = "see help() of the function for its arguments"
-    return TileTypeError(said, code="TL1407", hint=hint)
+    return TileTypeError(_plain_text(error), code="TL1407", hint=hint)

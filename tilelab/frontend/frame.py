@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from tilelab.errors import TileNotSupported, TileRuntimeError, TileTypeError
+from tilelab.errors import TileNotSupported, TileRuntimeError, TileTypeError, shown
 from tilelab.frontend.assign import Assign
 from tilelab.frontend.checks import check_in_kernel
 from tilelab.frontend.kernel import KernelFrame
@@ -67,13 +67,14 @@ class Frame(Values, Assign, Looping):
             )
         if isinstance(value, Poison):
             raise_poison(value)
+        self.session.returned_at = self.session.loc()
         return value
 
     def annotate(self, name: str, annotation: Any) -> Any:
         """`A: T.Tensor[...]` in an eager function: the parameter is this tensor."""
         if not isinstance(annotation, TensorType):
             raise TileTypeError(
-                f"the annotation of {name} is {annotation!r}, which is no tensor type",
+                f"the annotation of {name} is {shown(annotation)}, which is no tensor type",
                 code="TL1421",
                 hint="write A: T.Tensor[[M, K], dtype]",
             )

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from tilelab.errors import Loc, TileError, TileRuntimeError, TileValueError
-from tilelab.frontend.foreign import explain
+from tilelab.errors import Loc, TileError, TileRuntimeError, TileValueError, shown
+from tilelab.frontend.foreign import advise, explain
 from tilelab.frontend.frame import Frame
 from tilelab.frontend.mutate import bind_tracer, plain_function, traced_code
 from tilelab.frontend.params import make_params, settled, value_of
@@ -79,6 +79,7 @@ def run_traced(
             returned = bind_tracer(fn, code, frame)(**arguments)
             frame.finish()
         except TileError as error:
+            advise(error, session)
             error.at(session.loc_of(error.__traceback__))
             raise
         except Exception as error:
@@ -98,7 +99,8 @@ def collect_outputs(session: Session, returned: Any) -> None:
             raise TileRuntimeError(
                 f"Only tensor allocated from `T.empty` can be returned, got {_describe(value)}",
                 code="TL1481",
-                hint="return the tensors made by T.empty, and nothing else",
+                loc=session.returned_at,
+                hint=_return_hint(session, value),
             )
     for empty in session.empties:
         if not any(empty is value for value in values):
@@ -111,8 +113,18 @@ def collect_outputs(session: Session, returned: Any) -> None:
     session.outputs = values
 
 
+def _return_hint(session: Session, value: Any) -> str:
+    if session.mode == "lazy":  # a T.prim_func: its tensors are parameters
+        return (
+            "return nothing: outputs are parameters, which out_idx=[...] of jit or compile() names"
+        )
+    if isinstance(value, Buffer):
+        return f"make it an output: {value.name} = T.empty(shape, dtype), and return that"
+    return "return the tensors made by T.empty, and nothing else"
+
+
 def _describe(value: Any) -> str:
-    return value.name if isinstance(value, Buffer) else repr(value)
+    return value.name if isinstance(value, Buffer) else shown(value)
 
 
 def assemble(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tilelab.dtypes import INT64
-from tilelab.errors import TileNotSupported, TileTypeError, TileValueError
+from tilelab.errors import TileNotSupported, TileTypeError, TileValueError, shown
 from tilelab.frontend.session import OpenKernel, Session, session
 from tilelab.frontend.types import as_dims
 from tilelab.ir import Expr, Var, as_expr, cast, const_int
@@ -47,7 +47,6 @@ class KernelFrame:
         self.opened = False
         self.unpacked = False  # `as (bx,)`: one variable, in a tuple
         self.block_vars: tuple[Var, ...] = ()
-        _check_grid(self.blocks)
 
     @property
     def num_threads(self) -> int:
@@ -60,6 +59,8 @@ class KernelFrame:
     def open(self) -> None:
         """Open the body; names of the variables come from the assignment around the call."""
         names = self.session.hint
+        if isinstance(names, tuple) and len(names) != len(self.blocks):
+            raise self._other_number(names)
         self.unpacked = isinstance(names, tuple)
         self.session.hint = (names,) if isinstance(names, str) else names
         grid = tuple(as_expr(b) for b in self.blocks)
@@ -77,6 +78,16 @@ class KernelFrame:
             kernel.attrs["source"] = self.sources
         self.session.open_kernel(kernel)
         self.opened = True
+
+    def _other_number(self, names: tuple[str, ...]) -> TileTypeError:
+        count = len(self.blocks)
+        extents = f"{count} grid extent{'s' * (count != 1)}"
+        right = f"as {_BLOCK_NAMES[0]}" if count == 1 else f"as ({', '.join(_BLOCK_NAMES[:count])})"
+        return TileTypeError(
+            f"T.Kernel has {extents}, and {len(names)} names take the block's numbers",
+            code="TL1460", loc=self.loc,
+            hint=f"write `{right}`, or give T.Kernel {len(names)} extents: one for each axis",
+        )  # fmt: skip
 
     def __enter__(self) -> Any:
         self.open()
@@ -120,10 +131,10 @@ def _thread_counts(threads: Any) -> tuple[int, ...]:
     if threads is None:
         threads = DEFAULT_THREADS
     entries: list[Any] = list(threads) if isinstance(threads, tuple | list) else [threads]  # pyright: ignore[reportUnknownArgumentType]
-    counts = tuple(const_int(t) for t in entries)
+    counts = tuple(None if isinstance(t, bool) else const_int(t) for t in entries)
     if not 1 <= len(counts) <= 3 or any(t is None or t <= 0 for t in counts):
         raise TileValueError(
-            f"threads={threads!r} is no block size",
+            f"threads={shown(entries if len(entries) > 1 else entries[0])} is no block size",
             code="TL1431",
             hint="threads is a positive int, or a tuple of up to three",
         )
@@ -138,16 +149,6 @@ def _thread_counts(threads: Any) -> tuple[int, ...]:
             "tile operations spread any extent over them",
         )
     return found
-
-
-def _check_grid(blocks: tuple[Expr | int, ...]) -> None:
-    for extent in blocks:
-        constant = const_int(extent)
-        if constant is not None and constant < 0:
-            raise TileValueError(
-                f"the grid extent {constant} is negative", code="TL1430",
-                hint="use T.ceildiv(size, block) for the number of blocks",
-            )  # fmt: skip
 
 
 def _index_var(name: str, extent: Expr, role: str) -> Var:

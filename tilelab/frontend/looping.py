@@ -58,6 +58,16 @@ class Looping(Regions):
                 hint="move it into the body of `with T.Kernel(...)`",
             )  # fmt: skip
         value, finish = spec.open(self.session, targets, loc)
+        count = len(value) if isinstance(value, list) else 1  # pyright: ignore[reportUnknownArgumentType]
+        if len(targets) > 1 and len(targets) != count:
+            raise TileTypeError(
+                f"a loop over {count} extent{'s' * (count != 1)} has {count} "
+                f"variable{'s' * (count != 1)}, and {len(targets)} names stand before `in`",
+                code="TL1460", loc=loc,
+                hint="give the loop one extent for each name: "
+                f"for {', '.join(t or '_' for t in targets)} in T.Parallel("
+                f"{', '.join('nmklpq'[: len(targets)])})",
+            )  # fmt: skip
         self._loops.append(OpenLoop(number, False, spec.independent))
         yield value
         self._loops.pop()

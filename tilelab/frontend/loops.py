@@ -110,6 +110,8 @@ class ParallelLoop(_NotIterable):
         def finish() -> None:
             session.close_block()
             once = seq(without_continue(body), loc)
+            if 0 in extents:  # no point: nothing happens, as in range(0)
+                return
             session.emit(ParallelFor(variables, extents, once, self.attrs, loc=loc))  # type: ignore[arg-type]
 
         return variables[0] if len(variables) == 1 else list(variables), finish

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
+from tilelab.calls import misfit
 from tilelab.errors import TileRuntimeError, TileValueError
 from tilelab.frontend.assign import ElementRef
 from tilelab.frontend.frame import Frame
@@ -66,6 +67,9 @@ class Macro:
         hint, trace.hint = trace.hint, None
         self._depth += 1
         try:
+            wrong = misfit(self.fn, args, kwargs)
+            if wrong is not None:
+                raise wrong
             bound = self._signature.bind(*args, **kwargs)
             bound.apply_defaults()
             for name, value in bound.arguments.items():

@@ -5,6 +5,7 @@ Hides string annotations and names that only the annotation uses.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import typing
 from collections.abc import Callable, Mapping
@@ -12,7 +13,8 @@ from types import FunctionType
 from typing import Any
 
 from tilelab.dtypes import DType
-from tilelab.errors import TileNameError, TileTypeError, TileValueError
+from tilelab.errors import Loc, TileError, TileNameError, TileTypeError, TileValueError, shown
+from tilelab.frontend.source import find_source
 from tilelab.frontend.types import (
     REF,
     PointerParam,
@@ -69,22 +71,42 @@ def make_params(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> lis
             raise TileTypeError(
                 f"{name} is positional-only, which a kernel's parameters cannot be",
                 code="TL1424",
+                loc=parameter_loc(fn, name),
                 hint="remove the / from the parameter list",
             )
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TileTypeError(
                 f"{name} collects arguments, and a kernel has a fixed list of parameters",
                 code="TL1424",
+                loc=parameter_loc(fn, name),
                 hint="name every tensor",
             )
         if name not in found:
             raise TileValueError(
                 f"Argument {name} is not annotated",
                 code="TL1423",
+                loc=parameter_loc(fn, name),
                 hint=f"write {name}: T.Tensor((M, N), dtype)",
             )
-        params.append(make_param(name, found[name]))
+        try:
+            params.append(make_param(name, found[name]))
+        except TileError as error:
+            error.at(parameter_loc(fn, name))
+            raise
     return params
+
+
+def parameter_loc(fn: FunctionType, name: str) -> Loc | None:
+    """Where the text of a function has a parameter; None where it has no text."""
+    try:
+        source = find_source(fn)
+    except TileError:
+        return None
+    for node in ast.walk(source.node.args):
+        if isinstance(node, ast.arg) and node.arg == name:
+            end = (node.end_lineno or 0, node.end_col_offset or 0)
+            return Loc(source.file, node.lineno, node.col_offset, *end, fn.__name__)
+    return None
 
 
 def make_param(name: str, annotation: Any) -> Declared:
@@ -94,10 +116,20 @@ def make_param(name: str, annotation: Any) -> Declared:
     if make is not None:
         return make(name, annotation)
     raise TileTypeError(
-        f"the annotation of {name} is {annotation!r}, which is no parameter type",
+        f"the annotation of {name} is {shown(annotation)}, which is no parameter type",
         code="TL1421",
-        hint="use T.Tensor((M, N), dtype), T.StridedTensor(...) or a scalar type such as T.int32",
+        hint=_instead(name, annotation),
     )
+
+
+def _instead(name: str, annotation: Any) -> str:
+    """What to write for an annotation of Python's, torch's or numpy's."""
+    if annotation in (int, float, bool):
+        scalar = {int: "T.int32", float: "T.float32", bool: "T.bool"}[annotation]
+        return f"write {name}: {scalar}; the type of a scalar argument says its width"
+    if isinstance(annotation, str):
+        return f"write {name}: T.Tensor((M, N), {annotation!r}), with its shape"
+    return f"write {name}: T.Tensor((M, N), dtype), or a scalar type such as T.int32"
 
 
 _PARAMS: dict[type, Callable[[str, Any], Declared]] = {

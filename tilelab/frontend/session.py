@@ -50,6 +50,7 @@ class Session(Builder):
         self.outputs: list[Buffer] = []
         self.workspaces: list[Buffer] = []
         self.kernel: OpenKernel | None = None
+        self.returned_at: Loc | None = None  # of the traced function's own return
         self.attrs: dict[str, object] = {}
         self._owned: dict[int, ScalarBuffer] = {}
 

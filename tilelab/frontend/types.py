@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import operator
 from dataclasses import dataclass
 from typing import Any
 
 from tilelab.dtypes import DTYPES, DType, as_dtype
-from tilelab.errors import TileTypeError
+from tilelab.errors import TileTypeError, shown
 from tilelab.ir import Buffer, Expr, ScalarBuffer, Scope, Var, const_int
 from tilelab.ir.builder import current, is_tracing
+from tilelab.ir.printer import to_text
 
 Dim = Expr | int
+_MOST = (1 << 63) - 1  # sizes and offsets are 64-bit numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,28 +72,38 @@ def plain_dtype(value: Any) -> DType:
     return DTYPES[as_dtype(value).name]
 
 
-def as_dims(shape: Any, what: str) -> tuple[Dim, ...]:
-    """A shape as a tuple of ints and expressions; TileTypeError (TL1420) names the bad entry."""
+def as_dims(shape: Any, what: str, least: int = 0) -> tuple[Dim, ...]:
+    """A shape as a tuple of ints and expressions; TileTypeError (TL1420) names the bad entry.
+
+    A tensor or a grid may be empty (an extent of 0): it then holds or launches nothing.
+    """
     entries: tuple[Any, ...] = tuple(shape) if isinstance(shape, tuple | list) else (shape,)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return tuple(_dim(entry, what) for entry in entries)
+    return tuple(_dim(entry, what, least) for entry in entries)
 
 
-def _dim(value: Any, what: str) -> Dim:
-    constant = const_int(value)
+def _dim(value: Any, what: str, least: int) -> Dim:
+    constant = None if isinstance(value, bool) else const_int(value)
+    if constant is not None and not least <= constant <= _MOST:
+        raise _bad_dim(value, what)
     if constant is not None:
         return constant
     if isinstance(value, Expr) and value.dtype.is_int:
         return value
     if isinstance(value, Expr | ScalarBuffer):
         raise _bad_dim(value, what)
-    if hasattr(value, "__index__"):  # numpy integers
-        return int(value)
+    if hasattr(value, "__index__") and not isinstance(value, bool):  # numpy integers
+        with contextlib.suppress(TypeError, ValueError, RuntimeError):
+            return _dim(operator.index(value), what, least)
     raise _bad_dim(value, what)
 
 
 def _bad_dim(value: Any, what: str) -> TileTypeError:
-    return TileTypeError(
-        f"{value!r} is no extent of {what}",
-        code="TL1420",
-        hint="extents are Python ints, T.dynamic or T.const variables",
-    )
+    said = to_text(value) if isinstance(value, Expr) else shown(value)
+    hint = "extents are Python ints from 0 on, T.dynamic or T.const variables"
+    if isinstance(value, float) and value.is_integer():
+        hint = f"write {int(value)}; `/` gives a float, `//` and T.ceildiv give an int"
+    elif isinstance(value, str):
+        hint = f"write T.dynamic({value!r}) for a size that each call brings"
+    elif isinstance(value, Expr):
+        hint = f'it is {value.dtype}: an extent is an integer, such as T.cast(x, "int32")'
+    return TileTypeError(f"{said} is no extent of {what}", code="TL1420", hint=hint)

@@ -36,6 +36,7 @@ class Buffer(Node):
     """
 
     is_leaf: ClassVar[bool] = True
+    __array_ufunc__ = None  # numpy's functions do not work on it
 
     name: str
     shape: tuple[Expr | int, ...]
@@ -226,6 +227,8 @@ class Region(Node):
     An axis with extent 1 given by a plain index is squeezed: `tile_axes` lists the others, so
     the region of `K[b, i*64:(i+1)*64, h, :]` is a 64 x D tile.
     """
+
+    __array_ufunc__ = None
 
     buffer: Buffer
     starts: tuple[Expr, ...]

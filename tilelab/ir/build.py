@@ -16,7 +16,7 @@ from tilelab.dtypes import (
     integer_range,
     promote,
 )
-from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
+from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError, shown
 from tilelab.ir.core import Node
 from tilelab.ir.expr import (
     COMPARISONS,
@@ -91,7 +91,7 @@ def as_expr(value: Any, like: DType | None = None) -> Expr:
         return literal(value, like)
     if hasattr(value, "__expr__"):  # a one-element buffer used as a scalar
         return value.__expr__()
-    if hasattr(value, "item"):
+    if hasattr(value, "item") and getattr(value, "shape", ()) == ():
         return as_expr(value.item(), like)
     raise _no_scalar(value)
 
@@ -104,17 +104,18 @@ def _no_scalar(value: Any) -> TileTypeError:
     values: list[Any] = list(value) if isinstance(value, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
     if any(isinstance(v, Expr) for v in values):
         names = ", ".join(str(getattr(v, "name", "a value")) for v in values)
+        blocks = any(getattr(v, "role", "") == "block" for v in values)
+        form = f"with T.Kernel(...) as ({names}):" if blocks else f"for {names} in T.Parallel(...):"
+        what = "a T.Kernel or a loop over several extents"
         return TileTypeError(
-            f"({names}) are {len(values)} values, and no scalar of a kernel",
-            code="TL1103",
-            hint=f"a loop over several extents has one variable for each: write `for {names} in "
-            "T.Parallel(...)`",
-        )
+            f"({names}) are {len(values)} values, and no scalar of a kernel", code="TL1103",
+            hint=f"{what} has one variable for each: write `{form}`",
+        )  # fmt: skip
     if isinstance(value, Node):
         name = getattr(value, "name", "")
         what = f"the whole buffer {name}" if name else f"a {type(value).__name__.lower()}"
     else:
-        what = f"{value!r} (a {type(value).__name__})"  # pyright: ignore[reportUnknownArgumentType]
+        what = f"{shown(value)} (a {type(value).__name__})"  # pyright: ignore[reportUnknownArgumentType]
     return TileTypeError(
         f"{what} is no scalar of a kernel",
         code="TL1103",

@@ -6,7 +6,6 @@ helper makes is kept from getting lost.
 
 from __future__ import annotations
 
-import itertools
 import sys
 import warnings
 from collections.abc import Generator
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType, FrameType, TracebackType
 
-from tilelab.errors import Loc, TileRuntimeError
+from tilelab.errors import Loc, TileRuntimeError, code_loc
 from tilelab.ir.stmt import Break, Continue, Seq, Stmt
 
 _CURRENT: ContextVar[Builder | None] = ContextVar("tilelab_builder", default=None)
@@ -167,7 +166,7 @@ class Builder:
                 continue
             inner = code is not owner and owner is previous and found is not None
             caller = found.caller if inner and found is not None else found
-            found = _code_loc(code, lasti, line, owner.co_name, caller)
+            found = code_loc(code, lasti, line, owner.co_name, caller)
             previous = owner
         return found
 
@@ -189,36 +188,7 @@ class Builder:
 def frame_loc(frame: FrameType, caller: Loc | None = None) -> Loc:
     """Location of the instruction a frame is executing (columns from the code's positions)."""
     code = frame.f_code
-    return _code_loc(code, frame.f_lasti, frame.f_lineno, code.co_name, caller)
-
-
-def _code_loc(code: CodeType, lasti: int, line: int, function: str, caller: Loc | None) -> Loc:
-    index = max(lasti // 2, 0)
-    found = next(itertools.islice(code.co_positions(), index, index + 1), (None,) * 4)
-    first, last, start, stop = found
-    if first is None or start is None:
-        return Loc(code.co_filename, line, 0, 0, 0, function, caller)
-    text_start, text_stop = _characters(
-        code.co_filename, first, last or first, start, stop or start
-    )
-    return Loc(code.co_filename, first, text_start, last or first, text_stop, function, caller)
-
-
-def _characters(file: str, first: int, last: int, start: int, stop: int) -> tuple[int, int]:
-    """Columns in characters; code objects count UTF-8 bytes."""
-    head = _line_of(file, first)
-    tail = head if last == first else _line_of(file, last)
-    return _char_column(head, start), _char_column(tail, stop)
-
-
-def _line_of(file: str, line: int) -> str:
-    return Loc(file, line).text()
-
-
-def _char_column(text: str, column: int) -> int:
-    if text.isascii():
-        return column
-    return len(text.encode()[:column].decode(errors="ignore"))
+    return code_loc(code, frame.f_lasti, frame.f_lineno, code.co_name, caller)
 
 
 def current() -> Builder:

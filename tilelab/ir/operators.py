@@ -12,6 +12,14 @@ from tilelab.dtypes import as_dtype
 from tilelab.errors import TileTypeError
 
 
+def _no_power() -> TileTypeError:
+    return TileTypeError(
+        "`**` is not supported between values of the kernel", code="TL1407",
+        hint="write x * x for a square, T.sqrt(x) for a root, T.pow(x, y) for others, "
+        "and 1 << n for a power of two",
+    )  # fmt: skip
+
+
 class Operators:
     """Mixin: `a + b`, `a < b`, ... build expressions; nothing is evaluated."""
 
@@ -108,6 +116,14 @@ class Operators:
         return (
             Operators._binary("!=", self, other) if Operators._is_scalar(other) else NotImplemented
         )
+
+    def __pow__(self, other: Any) -> Any:
+        raise _no_power()
+
+    def __rpow__(self, other: Any) -> Any:
+        raise _no_power()
+
+    __array_ufunc__ = None  # numpy's numbers leave an operator to the value of the kernel
 
     __hash__ = object.__hash__  # identity: == builds an expression
 

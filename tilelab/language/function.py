@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
+from tilelab.calls import caller_frame
 from tilelab.errors import TileRuntimeError, TileTypeError
 from tilelab.frontend import Macro, PrimFunc, plain_dtype, session, trace
 from tilelab.ir import Var
-
-
-def _caller_locals(depth: int = 2) -> dict[str, Any]:
-    """Locals around a decorator: a string annotation may name what the function's body does not."""
-    frame: FrameType = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
-    return dict(frame.f_locals)
 
 
 def prim_func(func: Callable[..., Any] | None = None, *, eager_jit: bool = False) -> Any:
@@ -30,12 +23,12 @@ def prim_func(func: Callable[..., Any] | None = None, *, eager_jit: bool = False
         )  # fmt: skip
     if func is None:
         return prim_func
-    return PrimFunc(trace(func, _caller_locals()), func)
+    return PrimFunc(trace(func, dict(caller_frame().f_locals)), func)
 
 
 def macro(func: Callable[..., Any] | None = None) -> Any:
     """A helper whose statements are traced where it is called; arguments are evaluated once."""
-    return macro if func is None else Macro(func, _caller_locals())
+    return macro if func is None else Macro(func, dict(caller_frame().f_locals))
 
 
 def _names(text: str) -> list[str]:

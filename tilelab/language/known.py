@@ -166,17 +166,71 @@ _INSTEAD = {
 """What does the work of a group's missing names."""
 
 
+_BY_NAME = {
+    "And": "write `a and b`", "Or": "write `a or b`", "Not": "write `not a`",
+    **{name: f"write `a {op} b`" for name, op in (
+        ("Add", "+"), ("Sub", "-"), ("Mul", "*"), ("Div", "/"), ("FloorDiv", "//"), ("Mod", "%"),
+        ("FloorMod", "%"), ("EQ", "=="), ("NE", "!="), ("LT", "<"), ("LE", "<="), ("GT", ">"),
+        ("GE", ">="),
+    )},
+    "Max": "write T.max(a, b)", "Min": "write T.min(a, b)",
+    "fma": "write a * b + c: the chip's compiler fuses them", "If": "write `if condition:`",
+    "While": "write `while condition:`", "Assert": "write `assert condition`",
+    "let": "write `name = value`", "bind": "write `name = value`",
+}  # fmt: skip
+"""What to write in place of single names."""
+_ELSEWHERE = {
+    "sum": "T.reduce_sum(tile, result, dim=1)",
+    "mean": "T.reduce_sum(tile, result, dim=1)",
+    "amax": "T.reduce_max(tile, result, dim=1)",
+    "softmax": "T.reduce_max, T.exp2 and T.reduce_sum",
+    "maximum": "T.max(a, b)",
+    "minimum": "T.min(a, b)",
+    "where": "T.if_then_else(condition, a, b)",
+    "relu": "T.max(x, 0)",
+    "matmul": "T.gemm(A, B, C)",
+    "dot": "T.gemm(A, B, C)",
+    "mma": "T.gemm(A, B, C)",
+    "zeros": "T.alloc_fragment(shape, dtype) and T.clear(tile)",
+    "full": "T.alloc_fragment(shape, dtype) and T.fill(tile, value)",
+    "load": "T.copy(A[i, j], tile), or A[i, j] for one element",
+    "store": "T.copy(tile, A[i, j]), or A[i, j] = x for one element",
+    "program_id": "`with T.Kernel(grid) as bx`",
+    "blockIdx": "`with T.Kernel(grid) as bx`",
+    "threadIdx": "T.get_thread_binding(0)",
+    "thread_id": "T.get_thread_binding(0)",
+    "arange": "`for i in T.Parallel(n)`",
+    "range": "T.serial(n), or Python's range(n)",
+    "For": "T.serial(n)",
+    "syncthreads": "T.sync_threads()",
+    "barrier": "T.sync_threads()",
+    "shared": "T.alloc_shared(shape, dtype)",
+    "shared_memory": "T.alloc_shared(shape, dtype)",
+    "fragment": "T.alloc_fragment(shape, dtype)",
+    "zeros_like": "T.clear(tile)",
+    "to": "T.cast(x, dtype)",
+    "astype": "T.cast(x, dtype)",
+    "tensor": "T.Tensor(shape, dtype)",
+    "square": "x * x",
+    "len": "the extent, such as A.shape[0]",
+    "jit": "@tilelang.jit",
+}
+"""What other tile languages, numpy and torch call it."""
+
+
 def name_error(name: str, existing: Iterable[str]) -> TileNameError:
     """The error for `T.name`: known and unsupported (TL1005), or unknown with the near names."""
     group = GROUP_OF.get(name) or ("vector types" if _VECTOR.fullmatch(name) else None)
+    hint = f"write {_ELSEWHERE[name]}" if name in _ELSEWHERE else _BY_NAME.get(name, "")
     if group is not None:
         return TileNameError(
             f"T.{name} is part of the language ({group}) and not supported by tilelab yet",
             code="TL1005",
-            hint=_INSTEAD.get(group, "docs/differences.md lists what is supported"),
+            hint=hint or _INSTEAD.get(group, "docs/differences.md lists what is supported"),
         )
     near = difflib.get_close_matches(name, {*existing, *GROUP_OF}, n=3, cutoff=0.6)
-    hint = "did you mean " + " or ".join(f"T.{n}" for n in near) + "?" if near else ""
+    if near and not hint:
+        hint = "did you mean " + " or ".join(f"T.{n}" for n in near) + "?"
     return TileNameError(
         f"T has no name {name!r}", code="TL1007", hint=hint or "dir(T) lists the names"
     )

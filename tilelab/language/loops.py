@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
-from tilelab.errors import TileValueError
+from tilelab.errors import TileTypeError, TileValueError, shown
 from tilelab.frontend import GridLoop, ParallelLoop, PersistentLoop, RangeLoop
-from tilelab.ir import LoopKind, const_int
+from tilelab.ir import Expr, LoopKind, as_expr, const_int
+from tilelab.ir.printer import to_text
 from tilelab.logs import without_effect
 
 
@@ -19,15 +21,54 @@ def _fixed(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def _range(start: Any, stop: Any, step: Any, kind: LoopKind, **attrs: Any) -> RangeLoop:
+def _range(
+    what: str, start: Any, stop: Any, step: Any, kind: LoopKind, **attrs: Any
+) -> RangeLoop:  # fmt: skip
+    start, stop = _ends(what, start, stop)
+    step = 1 if step is None else _number(what, "step", step)
+    return RangeLoop(start, stop, step, kind, attrs=_attrs(**attrs))
+
+
+def _ends(what: str, start: Any, stop: Any) -> tuple[Any, Any]:
+    """Start and stop of a loop, either `n` or `start, stop`, which may hold nothing (range's)."""
     if stop is None:
-        start, stop = 0, start
-    return RangeLoop(start, stop, 1 if step is None else step, kind, attrs=_attrs(**attrs))
+        return 0, _count(what, start)
+    return _number(what, "start", start), _number(what, "stop", stop)
+
+
+def _count(what: str, value: Any) -> Any:
+    """An extent: a number of iterations, 0 and more."""
+    known = const_int(_number(what, "extent", value))
+    if known is not None and known < 0:
+        raise _no_extent(what, "extent", value)
+    return value
+
+
+def _number(what: str, part: str, value: Any) -> Any:
+    """An integer known now or in the kernel. TileTypeError (TL1435) for anything else."""
+    number = None
+    if not isinstance(value, bool) and not (hasattr(value, "shape") and value.shape != ()):
+        with contextlib.suppress(TileTypeError):
+            number = as_expr(value)
+    if number is None or not number.dtype.is_int:
+        raise _no_extent(what, part, value)
+    return value
+
+
+def _no_extent(what: str, part: str, value: Any) -> TileTypeError:
+    said = to_text(value) if isinstance(value, Expr) else shown(value)
+    hint = "use an int from 0 on, or an integer of the kernel"
+    if isinstance(value, float):
+        hint += "; `/` gives a float, `//` and T.ceildiv give an int"
+    elif hasattr(value, "__len__") and not isinstance(value, str):
+        hint += f": {what}(n) has its extents as arguments, not in a list"
+    return TileTypeError(f"the {part} of {what} is {said}, which is no number of iterations",
+                         code="TL1435", hint=hint)  # fmt: skip
 
 
 def serial(start: Any, stop: Any = None, step: Any = None, *, annotations: Any = None) -> RangeLoop:
     """A loop whose iterations run in order, like range."""
-    return _range(start, stop, step, LoopKind.SERIAL, annotations=annotations)
+    return _range("T.serial", start, stop, step, LoopKind.SERIAL, annotations=annotations)
 
 
 def unroll(
@@ -36,12 +77,12 @@ def unroll(
 ) -> RangeLoop:  # fmt: skip
     """A serial loop written out by the compiler."""
     extra = {"explicit": explicit or None, "unroll_factor": unroll_factor}
-    return _range(start, stop, step, LoopKind.UNROLL, annotations=annotations, **extra)
+    return _range("T.unroll", start, stop, step, LoopKind.UNROLL, annotations=annotations, **extra)
 
 
 def vectorized(start: Any, stop: Any = None, *, annotations: Any = None) -> RangeLoop:
     """An innermost loop over independent lanes of one thread; its extent is a Python int."""
-    loop = _range(start, stop, 1, LoopKind.LANES, annotations=annotations)
+    loop = _range("T.vectorized", start, stop, 1, LoopKind.LANES, annotations=annotations)
     if const_int(loop.start) is None or const_int(loop.stop) is None:
         raise TileValueError(
             "T.vectorized needs an extent known at compile time", code="TL1449",
@@ -59,14 +100,13 @@ def Pipelined(
 ) -> RangeLoop:  # fmt: skip
     """A serial loop whose copies from global memory run up to `num_stages` iterations ahead
     (0: not at all). The result is the serial loop's."""
-    stages = const_int(num_stages)
+    stages = None if isinstance(num_stages, bool) else const_int(num_stages)
     if stages is None or stages < 0:
         raise TileValueError(
-            f"num_stages={num_stages!r} is no number of stages", code="TL1434",
+            f"num_stages={shown(num_stages)} is no number of stages", code="TL1434",
             hint="use 0 (no pipelining), or 1 and more",
         )  # fmt: skip
-    if stop is None:
-        start, stop = 0, start
+    start, stop = _ends("T.Pipelined", start, stop)
     without_effect(
         "T.Pipelined", {"order": order, "stage": stage, "sync": sync, "group": group},
         "the compiler plans the pipeline itself",
@@ -85,6 +125,8 @@ def Parallel(
         raise TileValueError(
             "T.Parallel needs at least one extent", code="TL1435", hint="write T.Parallel(n)"
         )
+    for extent in extents:
+        _count("T.Parallel", extent)
     without_effect("T.Parallel", {
         "coalesced_width": coalesced_width, "loop_layout": loop_layout,
         "prefer_async": prefer_async or None,
@@ -110,6 +152,8 @@ def grid(*extents: Any) -> GridLoop:
     """Nested serial loops: `for i, j in T.grid(4, 8):`."""
     if not extents:
         raise TileValueError("T.grid needs at least one extent", code="TL1435", hint="T.grid(n, m)")
+    for extent in extents:
+        _count("T.grid", extent)
     return GridLoop(extents)
 
 

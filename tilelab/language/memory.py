@@ -44,6 +44,7 @@ def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None
     return variable
 
 
+_FAR = 1 << 63  # a negative extent has words of its own here
 SCOPES = {
     "shared.dyn": Scope.SHARED,
     "shared": Scope.SHARED,
@@ -57,9 +58,10 @@ def _alloc(shape: Any, dtype: Any, scope: str, name: str) -> Buffer:
     _check_scope(scope, tuple(SCOPES))
     where = SCOPES[scope]
     trace = session()
-    extents = tuple(const_int(d) for d in as_dims(shape, "an on-chip buffer"))
+    dims = as_dims(shape, "an on-chip buffer", -_FAR)
+    extents = tuple(const_int(d) for d in dims)
     if any(e is None or e <= 0 for e in extents):
-        raise _bad_shape(as_dims(shape, "an on-chip buffer"))
+        raise _bad_shape(dims)
     sizes = tuple(e for e in extents if e is not None)
     loc = trace.loc()
     buffer = Buffer(trace.hinted(name), sizes, plain_dtype(dtype), where, loc=loc)

@@ -30,7 +30,7 @@ def lines_of(error: TileError, shell: Any) -> list[str]:
 
 def _files(error: TileError) -> set[str]:
     found: set[str] = set()
-    place = error.loc
+    place = error.place
     while place is not None:
         found.add(place.file)
         place = place.caller

@@ -7,6 +7,7 @@ says what is right on a GPU and yet seldom meant.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -142,6 +143,34 @@ class Finding:
         return data
 
 
+_ATOMICS: dict[type[ast.operator], str] = {
+    ast.Add: "T.atomic_add({place}, {value})", ast.Sub: "T.atomic_add({place}, -({value}))",
+    ast.BitOr: "T.atomic_or({place}, {value})",
+}  # fmt: skip
+
+
+def _update_hint(loc: Loc | None) -> str:
+    """What to write for a statement that updates an element which other threads update, too: no
+    barrier orders a statement with itself. Empty where the line is no such statement."""
+    try:
+        stmt = ast.parse(loc.text().strip() if loc else "").body[0]
+    except (SyntaxError, ValueError, IndexError):
+        return ""
+    if isinstance(stmt, ast.AugAssign):
+        place, op, value = stmt.target, type(stmt.op), stmt.value
+    elif isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.BinOp):
+        place, op, value = stmt.targets[0], type(stmt.value.op), stmt.value.right
+        if ast.unparse(place) != ast.unparse(stmt.value.left):
+            return ""
+    else:
+        return ""
+    atomic = _ATOMICS.get(op)
+    said = atomic and atomic.format(place=ast.unparse(place), value=ast.unparse(value))
+    return "several threads update one element at once: " + (
+        f"write {said}" if said else "use an atomic, or give each thread elements of its own"
+    )
+
+
 @dataclass
 class Findings:
     """Collects findings, one for each (level, code, line, buffer); only those of enabled checks."""
@@ -165,6 +194,8 @@ class Findings:
             self._found[key] = replace(old, times=old.times + 1)
             return
         hint = finding.hint or _HINTS[finding.code]
+        if finding.code == RACE and hint != INSERTED_HINT and finding.loc == finding.other:
+            hint = _update_hint(finding.loc) or hint
         self._found[key] = replace(finding, hint=hint)
 
     def all(self) -> tuple[Finding, ...]:

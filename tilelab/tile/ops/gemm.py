@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tilelab.calls import did_you_mean
 from tilelab.errors import TileNotSupported, TileValueError
 from tilelab.ir import Expr, Region, Scope, Seq, Stmt, as_bool, const_int
 from tilelab.ir.builder import current
@@ -98,6 +99,11 @@ def _emit(
     return op
 
 
+_ARGUMENTS = (
+    "A", "B", "C", "transpose_A", "transpose_B", "policy", "clear_accum", "wg_wait"
+)  # fmt: skip
+
+
 def _reject(given: dict[str, Any]) -> None:
     """`mbar` is another chip's; wg_wait is 0 (wait here) or -1 (the program waits); k_pack is 1 or
     2, which mean the same here."""
@@ -108,7 +114,8 @@ def _reject(given: dict[str, Any]) -> None:
                 f"T.gemm has no argument {name!r}",
                 code="TL1512",
                 loc=here(),
-                hint="arguments: A, B, C, transpose_A, transpose_B, policy, clear_accum, wg_wait",
+                hint=f"{did_you_mean(name, _ARGUMENTS, '{}=...')} its arguments: ".lstrip()
+                + ", ".join(_ARGUMENTS),
             )
         if value not in allowed[name]:
             raise TileNotSupported(
