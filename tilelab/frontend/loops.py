@@ -110,7 +110,7 @@ class ParallelLoop(_NotIterable):
         def finish() -> None:
             session.close_block()
             once = seq(without_continue(body), loc)
-            if 0 in extents:  # no point: nothing happens, as in range(0)
+            if any(const_int(e) == 0 for e in extents):  # no point: nothing happens, as in range(0)
                 return
             session.emit(ParallelFor(variables, extents, once, self.attrs, loc=loc))  # type: ignore[arg-type]
 

@@ -99,11 +99,11 @@ def _dim(value: Any, what: str, least: int) -> Dim:
 
 def _bad_dim(value: Any, what: str) -> TileTypeError:
     said = to_text(value) if isinstance(value, Expr) else shown(value)
-    hint = "extents are Python ints from 0 on, T.dynamic or T.const variables"
-    if isinstance(value, float) and value.is_integer():
-        hint = f"write {int(value)}; `/` gives a float, `//` and T.ceildiv give an int"
-    elif isinstance(value, str):
-        hint = f"write T.dynamic({value!r}) for a size that each call brings"
-    elif isinstance(value, Expr):
-        hint = f'it is {value.dtype}: an extent is an integer, such as T.cast(x, "int32")'
+    hints: dict[type, str] = {
+        float: f"write {said.removesuffix('.0')}; `/` gives a float, `//` and ceildiv an int",
+        str: f"write T.dynamic({said}) for a size that each call brings",
+    }
+    hint = hints.get(
+        type(value), "extents are Python ints from 0 on, T.dynamic or T.const variables"
+    )
     return TileTypeError(f"{said} is no extent of {what}", code="TL1420", hint=hint)
