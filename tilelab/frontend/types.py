@@ -99,9 +99,9 @@ def _dim(value: Any, what: str, least: int) -> Dim:
 
 def _bad_dim(value: Any, what: str) -> TileTypeError:
     said = to_text(value) if isinstance(value, Expr) else shown(value)
-    hints: dict[type, str] = {
-        float: f"write {said.removesuffix('.0')}; `/` gives a float, `//` and ceildiv an int",
-        str: f"write T.dynamic({said}) for a size that each call brings",
+    hints = {
+        "float": f"write {said.removesuffix('.0')}; `/` gives a float, `//` and ceildiv an int",
+        "str": f"write T.dynamic({said}) for a size that each call brings",
     }
     hint = hints.get(
         type(value), "extents are Python ints from 0 on, T.dynamic or T.const variables"
