@@ -103,7 +103,8 @@ def _bad_dim(value: Any, what: str) -> TileTypeError:
         "float": f"write {said.removesuffix('.0')}; `/` gives a float, `//` and ceildiv an int",
         "str": f"write T.dynamic({said}) for a size that each call brings",
     }
+    given: object = value
     hint = hints.get(
-        type(value), "extents are Python ints from 0 on, T.dynamic or T.const variables"
+        type(given).__name__, "extents are Python ints from 0 on, T.dynamic or T.const variables"
     )
     return TileTypeError(f"{said} is no extent of {what}", code="TL1420", hint=hint)
