@@ -2,6 +2,7 @@
 # make test   set up, then everything that runs without a GPU, with reduced draw counts
 # make check  the same with full draw counts
 # make lab    JupyterLab on notebooks/
+# make notebooks  run the notebooks and store what they show now
 # make judge  grade the shipped solutions (EX=01_shared_memory_budget for one exercise)
 # make clean  remove what builds and tests leave; make distclean removes .venv too
 #
@@ -15,7 +16,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.tilelab-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lab judge setup clean distclean
+.PHONY: help demo test check lab notebooks judge setup clean distclean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | sed '/^$$/,$$d'
@@ -37,6 +38,9 @@ check: $(STAMP)
 
 lab: $(STAMP)
 	@$(VENV)/bin/jupyter lab --notebook-dir notebooks $$([ "$$(id -u)" = 0 ] && echo --allow-root)
+
+notebooks: $(STAMP)
+	@$(PY) -m tests.notebook.remake
 
 judge: $(STAMP)
 	@$(PY) judge/judge.py $(EX)

@@ -6,6 +6,7 @@ Hides where the lines go (the error stream) and that a terminal's line is rewrit
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -14,8 +15,8 @@ from typing import Any
 from tilelab.errors import TileValueError
 
 LOGGER = logging.getLogger("tilelab")
-if LOGGER.level == logging.NOTSET:
-    LOGGER.setLevel(logging.INFO)
+LEVEL = "TILELAB_LOG_LEVEL"
+"""The environment's word for the level, until a program sets another."""
 
 _SILENCE = 5.0  # seconds without a word, where lines cannot be rewritten
 
@@ -30,6 +31,10 @@ def set_log_level(level: str | int) -> None:
             f"there is no log level {level!r}", code="TL1643", hint="use " + ", ".join(known)
         )
     LOGGER.setLevel(name)
+
+
+if LOGGER.level == logging.NOTSET:
+    set_log_level(os.environ.get(LEVEL) or logging.INFO)
 
 
 def shown() -> bool:

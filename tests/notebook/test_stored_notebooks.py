@@ -10,6 +10,12 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("nbclient")
+from nbformat import NotebookNode
+
+from tests.notebook.remake import KEPT, kept
+from tilelab.views.palette import PAINTS
+
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
@@ -38,3 +44,46 @@ def test_errors_are_the_deliberate_ones_and_no_path_is_named(path: Path) -> None
         failed = any(o["output_type"] == "error" for o in cell.get("outputs", []))
         assert failed == ("raises-exception" in cell["metadata"].get("tags", []))
     assert not re.search(r"/(?:home|root|tmp|Users|work)/", path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_pictures_are_painted_in_the_palette_of_today(path: Path) -> None:
+    """What else they show is compared by running them (`make test`)."""
+    used: set[str] = set()
+    for _, output in outputs(path):
+        picture = "".join(output.get("data", {}).get("image/svg+xml", ""))
+        for kind, role, colour in re.findall(r"\.([fs])-([a-z-]+)\{(?:fill|stroke):([^}]+)\}",
+                                             picture.partition("@media")[0]):  # fmt: skip
+            assert colour == PAINTS[role].light, (kind, role)
+            used.add(role)
+        for role, colour in re.findall(r"\.[fs]-([a-z-]+)\{(?:fill|stroke):([^}]+)\}",
+                                       picture.partition("@media")[2]):  # fmt: skip
+            assert colour == PAINTS[role].dark, role
+    assert {"ink", "card", "muted"} <= used
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_outputs_hold_text_and_pictures_and_no_state_of_widgets(path: Path) -> None:
+    notebook = json.loads(path.read_text("utf-8"))
+    assert "widgets" not in notebook["metadata"] and path.stat().st_size < 400_000
+    for _, output in outputs(path):
+        assert set(output.get("data", {})) <= set(KEPT)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_every_cell_runs_again_in_any_order(path: Path, shell: Any) -> None:
+    """All cells from the first to the last, then each again from the last to the first."""
+    cells = [
+        ("".join(c["source"]), "raises-exception" in c["metadata"].get("tags", []))
+        for c in json.loads(path.read_text("utf-8"))["cells"] if c["cell_type"] == "code"
+    ]  # fmt: skip
+    for source, fails in [*cells, *reversed(cells)]:
+        result = shell.run_cell(source)
+        assert bool(result.error_in_exec or result.error_before_exec) == fails, source
+
+
+def test_a_stored_output_keeps_what_it_should() -> None:
+    widget = "application/vnd.jupyter.widget-view+json"
+    output = NotebookNode(data={"text/plain": "x", widget: {}}, metadata={"a": 1})
+    kept(output)
+    assert output == {"data": {"text/plain": "x"}, "metadata": {}}

@@ -12,6 +12,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Protocol, TextIO
 
+from tilelab.logs import shown
+
 PATIENCE = 1.0  # seconds before a step is worth a word
 TICK = 1.0
 
@@ -106,7 +108,11 @@ class Ticker(threading.Thread):
 
 @contextmanager
 def progress(label: str, line: Line | None = None, patience: float = PATIENCE) -> Generator[None]:
-    """Show `label` with the seconds that passed, once the step has taken over a second."""
+    """Show `label` with the seconds that passed, once the step has taken over a second (unless
+    the log level hides progress)."""
+    if not shown():
+        yield
+        return
     line = line or StreamLine()
     ticker = Ticker(label, line, patience)
     ticker.start()
