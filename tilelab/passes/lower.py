@@ -35,6 +35,7 @@ from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.block_order import block_order
 from tilelab.passes.flat_locals import flat_locals
 from tilelab.passes.infer_layouts import worker_threads
+from tilelab.passes.lower_lanes import lower_own
 from tilelab.passes.lower_loops import order_of, scalar_rewriter
 from tilelab.passes.lower_wide import lower_parallel
 from tilelab.passes.lowering_context import shared_state
@@ -273,6 +274,11 @@ class Lowering:
         return [self.seq(s)]
 
     def loop(self, s: For) -> list[Stmt]:
+        may_alias = bool(_attr(self.kernel, "may_alias", ()))
+        return lower_own(s, self.ctx, may_alias, lambda: self.plain_loop(s))
+
+    def plain_loop(self, s: For) -> list[Stmt]:
+        """A loop statement by statement."""
         body = self._repeated(s.body, is_tile_loop(s))
         return [
             replace(
@@ -305,7 +311,7 @@ class Lowering:
             return [replace(s, cond=cond, then=then, threads=None)]
         self.branches += 1
         orelse = None if s.orelse is None else self.seq(s.orelse)
-        then = self.seq(s.then)
+        then = self.scalar.where(cond, lambda: self.seq(s.then))
         self.branches -= 1
         return [replace(s, cond=cond, then=then, orelse=orelse)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from tilelab.ir import (
     ParallelFor,
     ReducerBuffer,
     Scope,
+    Select,
     Seq,
     Stmt,
     Store,
@@ -35,6 +36,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
+from tilelab.passes.guards import lasting, unheld
 from tilelab.passes.infer_layouts import SPREAD
 from tilelab.thread.intrinsic import Intrinsic
 from tilelab.thread.nodes import Invoke, Operand, Ref
@@ -98,7 +100,8 @@ def _used(var: Var, node: ParallelFor, placed: frozenset[int]) -> bool:
 
 class Elements:
     """Rewrites single-element accesses: fragments to registers, tensors with guards. Accesses in
-    `slots` (by identity) are of registers that hold what is moved by vectors."""
+    `slots` (by identity) are of registers that hold what is moved by vectors, those in `inside` of
+    elements that are known to exist."""
 
     def __init__(
         self,
@@ -107,12 +110,15 @@ class Elements:
         register: Expr,
         point: dict[Var, tuple[Expr, Expr]],
         slots: Mapping[int, Ref] | None = None,
+        inside: Collection[int] = (),
     ) -> None:
         self.ctx, self.spread, self.register = ctx, spread, register
         self.exact = {id(v): p[0] for v, p in point.items()}  # layout formulas
         self.named = {id(v): p[1] for v, p in point.items()}  # for the reader
         self.vars = tuple(point)
         self.slots = slots or {}
+        self.inside = inside
+        self.held: frozenset[object] = frozenset()  # keys of conditions that hold here
         self.guards = not ctx.option("tl.disable_safe_memory_legalize", False)
         # T.Parallel leaves out what lies outside of a tensor; elsewhere nobody has asked for that.
         self.unasked = spread is None
@@ -124,26 +130,43 @@ class Elements:
     def _replace(self, n: Node) -> Node | None:
         if id(n) in self.named:
             return self.named[id(n)]
-        if isinstance(n, Load):
-            slot = self.slots.get(id(n))
-            if slot is not None:
-                return Load(slot.buffer, slot.indices)
-            if n.buffer.scope is Scope.FRAGMENT:
-                return Load(self.ctx.placed(n.buffer), (self._register_of(n),))
-            return self._safe_load(n)
-        if isinstance(n, Stmt):
-            return self.statement(n)
-        return None
+        rule = _VALUES.get(type(n))
+        if rule is not None:
+            return rule(self, n)
+        return self.statement(n) if isinstance(n, Stmt) else None
 
-    def _safe_load(self, n: Load) -> Expr:
+    def load(self, n: Load) -> Expr:
+        """A read: of a register, or guarded where the element may not exist."""
+        slot = self.slots.get(id(n))
+        if slot is not None:
+            return Load(slot.buffer, slot.indices)
+        if n.buffer.scope is Scope.FRAGMENT:
+            return Load(self.ctx.placed(n.buffer), (self._register_of(n),))
         indices = tuple(self.value(i) for i in n.indices)
         read = Load(self.ctx.placed(n.buffer), indices)
-        if n.buffer.scope is not Scope.GLOBAL or not self.guards:
-            return read
-        ok = self.ctx.indices_in_bounds(n.buffer, indices)
+        ok = self._exists(n, indices)
         if ok is None:
             return read
         return select(ok, read, self.ctx.outside(n.buffer, n.dtype), guard=self.unasked)
+
+    def choice(self, n: Select) -> Expr:
+        """A selection: what its condition says need not be asked again on the chosen side."""
+        cond = self.value(n.cond)
+        chosen = self.where(cond, lambda: self.value(n.a))
+        return select(cond, chosen, self.value(n.b))
+
+    def where(self, cond: Expr, make: Callable[[], Any]) -> Any:
+        """What `make` gives where a condition holds."""
+        outer, self.held = self.held, self.held.union(lasting(cond))
+        made = make()
+        self.held = outer
+        return made
+
+    def _exists(self, n: Load | Store, indices: tuple[Expr, ...]) -> Expr | None:
+        """The condition that an element of a tensor exists, as far as it must be asked."""
+        if n.buffer.scope is not Scope.GLOBAL or not self.guards or id(n) in self.inside:
+            return None
+        return unheld(self.ctx.indices_in_bounds(n.buffer, indices), self.held)
 
     def _register_of(self, access: Load | Store) -> Expr:
         """The register of a fragment element that this thread holds."""
@@ -190,9 +213,7 @@ class Elements:
             return self._contribution(s, held)
         indices = tuple(self.value(i) for i in s.indices)
         done = replace(s, buffer=self.ctx.placed(s.buffer), indices=indices, value=value)
-        ok: Expr | None = None
-        if s.buffer.scope is Scope.GLOBAL and self.guards:
-            ok = self.ctx.indices_in_bounds(s.buffer, indices)
+        ok = self._exists(s, indices)
         if s.buffer.scope in (Scope.GLOBAL, Scope.SHARED):
             ok = both(self._first_replica(), ok)
         return guarded(ok, [done], s.loc, unasked=self.unasked)
@@ -217,7 +238,7 @@ class Elements:
         """An instruction with operands lowered; one whose place lies outside of a tensor is
         skipped, unless its value is wanted."""
         operands = tuple(self.operand(o) for o in s.operands)
-        done = replace(s, intrinsic=self._possible(s), operands=operands)
+        done = replace(s, intrinsic=_possible(s, self.ctx), operands=operands)
         refs = [o for o in done.operands if isinstance(o, Ref)]
         roles = {p.role for p in s.intrinsic.operands}
         in_memory = any(r.buffer.scope in (Scope.GLOBAL, Scope.SHARED) for r in refs)
@@ -235,19 +256,6 @@ class Elements:
             if r.buffer.scope is Scope.GLOBAL:
                 ok = both(ok, self.ctx.indices_in_bounds(r.buffer, r.indices))
         return guarded(ok, [done], s.loc, unasked=self.unasked)
-
-    def _possible(self, s: Invoke) -> Intrinsic:
-        """The instruction, or what stands for it on this target. TileNotSupported (TL1756)."""
-        record: Intrinsic | None = s.intrinsic
-        features = self.ctx.target.features
-        while record is not None and record.needs is not None and record.needs not in features:
-            record = record.otherwise
-        if record is None:
-            raise TileNotSupported(
-                f"{s.intrinsic.name} needs {s.intrinsic.needs}, and {self.ctx.target} has none",
-                code="TL1756", loc=s.loc, hint="compile for a target that has it",
-            )  # fmt: skip
-        return record
 
     def operand(self, operand: Operand) -> Operand:
         """An instruction's operand: a value, or a place."""
@@ -275,7 +283,9 @@ class Elements:
 
     def branch(self, s: If) -> Stmt:
         orelse = None if s.orelse is None else self.seq(s.orelse)
-        return replace(s, cond=self.value(s.cond), then=self.seq(s.then), orelse=orelse)
+        cond = self.value(s.cond)
+        then = self.where(cond, lambda: self.seq(s.then))
+        return replace(s, cond=cond, then=then, orelse=orelse)
 
     def let(self, s: Let) -> Stmt:
         return replace(s, value=self.value(s.value))
@@ -284,6 +294,20 @@ class Elements:
         start, extent = self.value(s.start), self.value(s.extent)
         step, body = self.value(s.step), self.seq(s.body)
         return replace(s, start=start, extent=extent, step=step, kind=order_of(s), body=body)
+
+
+def _possible(s: Invoke, ctx: LowerContext) -> Intrinsic:
+    """The instruction, or what stands for it on this target. TileNotSupported (TL1756)."""
+    record: Intrinsic | None = s.intrinsic
+    features = ctx.target.features
+    while record is not None and record.needs is not None and record.needs not in features:
+        record = record.otherwise
+    if record is None:
+        raise TileNotSupported(
+            f"{s.intrinsic.name} needs {s.intrinsic.needs}, and {ctx.target} has none",
+            code="TL1756", loc=s.loc, hint="compile for a target that has it",
+        )  # fmt: skip
+    return record
 
 
 def order_of(loop: For) -> LoopKind:
@@ -308,6 +332,7 @@ def _has_thread_digits(layout: Fragment) -> bool:
     return any(d.owner == "thread" and d.extent > 1 for axis in layout.axes for d in axis)
 
 
+_VALUES: dict[type[Node], Any] = {Load: Elements.load, Select: Elements.choice}
 _RULES: dict[type[Stmt], Any] = {
     Store: Elements.store, Seq: Elements.seq, If: Elements.branch, Let: Elements.let,
     For: Elements.inner_loop, Invoke: Elements.invoke, Alloc: Elements.alloc,

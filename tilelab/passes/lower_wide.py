@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tilelab.dtypes import BOOL
 from tilelab.ir import (
     Buffer,
     Expr,
-    Let,
+    If,
     Load,
     LoopKind,
     ParallelFor,
     ReducerBuffer,
     Scope,
+    Seq,
     Stmt,
     Store,
     Var,
@@ -30,17 +32,21 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import substitute
 from tilelab.layout import Fragment
 from tilelab.passes import lower_loops
+from tilelab.passes.guards import Whole, lasting, let_values, unheld
 from tilelab.passes.infer_layouts import SPREAD
-from tilelab.passes.lower_loops import Elements, bind
+from tilelab.passes.lower_loops import Elements, bind, scalar_rewriter
 from tilelab.passes.wide_access import (
+    MEMORY,
+    Form,
     Run,
-    conditioned,
-    find_run,
-    let_values,
+    asks_base,
+    forms,
+    is_straight,
     memory_accesses,
     wanted_chunk,
 )
-from tilelab.thread.nodes import Ref, VectorCopy
+from tilelab.thread.intrinsics.wide import is_aligned
+from tilelab.thread.nodes import Invoke, Ref, VectorCopy
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import both, first_replica, guarded, loop, own_loop
 
@@ -51,20 +57,51 @@ that fit a multiprocessor (32 registers a thread)."""
 
 def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
     """`for i, j in T.Parallel(...)`: each thread runs the points of its registers, with vector
-    accesses where the loop's accesses allow them."""
+    accesses where the loop's accesses allow them; where only whole tiles do, those have a version
+    of their own, chosen by each block."""
     spread: Fragment = next(v for k, v in node.attrs if k == SPREAD)  # type: ignore[assignment]
-    inner, condition = conditioned(node)
-    wide = _plan(inner, spread, ctx)
-    if wide is None:
-        return lower_loops.lower_parallel(node, ctx)
-    return _Emit(inner, ctx, wide, condition).loops()
+    return either(node, spread, ctx, lambda: lower_loops.lower_parallel(node, ctx))
+
+
+def either(
+    node: ParallelFor,
+    spread: Fragment,
+    ctx: LowerContext,
+    elements: Callable[[], list[Stmt]],
+    own: LoopKind | None = None,
+) -> list[Stmt]:
+    """The version of a loop with the fewest accesses, beside what stands for it on other tiles.
+    `elements` lowers it element by element; `own`: the loop is one thread's, and how it computes
+    the points of a chunk."""
+    form, whole_form = forms(node, ctx)
+    plain = _plan(form, spread, ctx)
+    whole = None if whole_form is None else _plan(whole_form, spread, ctx)
+    if whole is None or (plain is not None and plain.accesses <= whole.accesses):
+        return elements() if plain is None else _Emit(plain, ctx, own).loops()
+    known = whole.form.whole
+    assert known is not None
+    made = _Emit(whole, ctx, own)
+    fast = made.loops()
+    bases, condition = made.when_whole(known)
+    if condition is None:
+        return fast
+    slow = elements() if plain is None else _Emit(plain, ctx, own).loops()
+    ctx.note(
+        f"the loop over {', '.join(v.name for v in node.vars)} has a version of wide accesses "
+        "for whole tiles; others ask for each element", node,
+    )  # fmt: skip
+    then, orelse = Seq(tuple(fast), loc=node.loc), Seq(tuple(slow), loc=node.loc)
+    return [*bases, If(condition, then, orelse, loc=node.loc)]
 
 
 @dataclass(frozen=True)
 class WideLoop:
-    """What is moved by vectors: a thread's points in `count` chunks of `size` neighbours. `number`
-    counts chunks and `e` points of a chunk; `point` is what the loop variables are there."""
+    """What of a form is moved by vectors: a thread's points in `count` chunks of `size` neighbours.
+    `number` counts chunks and `e` points of a chunk; `point` is what the loop variables are there.
+    `trial` is the context that knows what the plan needs of tensors."""
 
+    form: Form
+    trial: LowerContext
     spread: Fragment
     size: int
     count: int
@@ -75,6 +112,14 @@ class WideLoop:
     stores: tuple[Run, ...]
 
     @property
+    def accesses(self) -> float:
+        """Accesses of memory for each point of the loop."""
+        nodes = (n for n in walk(self.form.loop.body) if isinstance(n, Load | Store))
+        single = sum(n.buffer.scope in MEMORY for n in nodes) - len((*self.loads, *self.stores))
+        wide = {(*r.key, type(r.access)): r.touched for r in (*self.loads, *self.stores)}
+        return single + sum(map(len, wide.values())) / self.size
+
+    @property
     def batch(self) -> int:
         """Chunks that are loaded at once: a divisor of `count`."""
         used = {r.key: r.span * r.access.buffer.dtype.bytes for r in self.loads}
@@ -82,14 +127,14 @@ class WideLoop:
         return max(n for n in range(1, self.count + 1) if self.count % n == 0 and n <= limit)
 
 
-def _plan(node: ParallelFor, spread: Fragment, ctx: LowerContext) -> WideLoop | None:
+def _plan(form: Form, spread: Fragment, ctx: LowerContext) -> WideLoop | None:
     """The widest chunks that some access gains from; None when there are none."""
-    if not all(isinstance(s, Store | Let) for s in node.body.body) or not node.vars:
+    if not is_straight(form.loop):
         return None
-    accesses = _in_order(node)
+    accesses = _in_order(form.loop)
     size = min(wanted_chunk(accesses), spread.contiguous(-1))
     while size > 1:
-        runs = _runs(node, spread, accesses, size, ctx)
+        runs = _runs(form, spread, accesses, size, ctx.trial())
         if runs is not None:
             return runs
         size //= 2
@@ -108,8 +153,11 @@ def _in_order(node: ParallelFor) -> list[Load | Store]:
         if isinstance(s, Store):
             written.setdefault(id(s.buffer.storage), number)
     found: list[Load | Store] = []
+    lets = let_values(node)
     for access in memory_accesses(node):
-        indices = (n for i in access.indices for n in walk(i) if isinstance(n, Load))
+        indices = (
+            n for i in access.indices for n in walk(substitute(i, lets)) if isinstance(n, Load)
+        )
         if id(access.buffer.storage) not in torn and not any(
             id(n.buffer.storage) in written for n in indices
         ):
@@ -118,7 +166,7 @@ def _in_order(node: ParallelFor) -> list[Load | Store]:
 
 
 def _runs(
-    node: ParallelFor,
+    form: Form,
     spread: Fragment,
     accesses: Sequence[Load | Store],
     size: int,
@@ -129,14 +177,12 @@ def _runs(
     number, e = ctx.fresh("i", count), ctx.fresh("e", size)
     start = tuple(as_expr(p) for p in spread.element_of(ctx.tid, number * size))
     values = (*start[:-1], start[-1] + e)
-    point = dict(zip(node.vars, values, strict=True))
-    point |= {v: substitute(x, point) for v, x in let_values(node).items()}
-    found = [r for a in accesses if (r := find_run(a, point, e, size, ctx)) is not None]
+    found = form.runs(accesses, dict(zip(form.loop.vars, values, strict=True)), e, size, ctx)
     loads = tuple(r for r in found if isinstance(r.access, Load))
     stores = tuple(_filled([r for r in found if isinstance(r.access, Store)]))
     if not loads and not stores:
         return None
-    return WideLoop(spread, size, count, number, e, values, loads, stores)
+    return WideLoop(form, ctx, spread, size, count, number, e, values, loads, stores)
 
 
 def _filled(stores: Sequence[Run]) -> Iterator[Run]:
@@ -148,12 +194,13 @@ def _filled(stores: Sequence[Run]) -> Iterator[Run]:
 
 
 class _Emit:
-    """Writes the loops of one plan; `condition` holds for all points of a chunk or for none."""
+    """Writes the loops of one plan; its condition holds for all points of a chunk or for none."""
 
-    def __init__(
-        self, node: ParallelFor, ctx: LowerContext, wide: WideLoop, condition: Expr | None
-    ) -> None:
+    def __init__(self, wide: WideLoop, ctx: LowerContext, own: LoopKind | None) -> None:
+        node = wide.form.loop
         self.node, self.ctx, self.wide, self.loc = node, ctx, wide, node.loc
+        self.kind, self.unasked = own or LoopKind.LANES, own is not None  # as Elements has it
+        ctx.adopt(wide.trial)
         self.locs = {id(n): s.loc for s in node.body.body for n in walk(s)}
         self.batch = wide.batch
         self.batches = wide.count // self.batch
@@ -163,8 +210,11 @@ class _Emit:
         if self.batches > 1:
             self.number = self.batch_var * self.batch + self.in_batch
         self.point = tuple(self._here(p) for p in wide.point)
-        self.branch = condition
-        self.condition = None if condition is None else self._at_start(condition)
+        self.branch = wide.form.condition
+        self.condition = None if self.branch is None else self._at_start(self.branch)
+        self.held = frozenset(() if self.condition is None else lasting(self.condition))
+        known = wide.form.whole
+        self.inside = frozenset[int]() if known is None else known.inside
         self.registers: dict[tuple[object, ...], Buffer] = {}
 
     def loops(self) -> list[Stmt]:
@@ -178,6 +228,20 @@ class _Emit:
         if self._numbers_registers():
             return [loop(self.batch_var, self.batches, LoopKind.UNROLL, loops, self.loc)]
         return [own_loop(self.batch_var, self.batches, loops, self.loc)]
+
+    def when_whole(self, known: Whole) -> tuple[list[Stmt], Expr | None]:
+        """When this version may run: what asks for the alignment of tensors, and the condition."""
+        outside = scalar_rewriter(self.ctx)
+        condition = None if known.condition is None else outside.value(known.condition)
+        runs = [r for r in (*self.wide.loads, *self.wide.stores) if r.inside]
+        bases = {id(r.access.buffer): r.access.buffer for r in runs if asks_base(r)}
+        if not bases:
+            return [], condition
+        widest = max(r.width * r.access.buffer.dtype.bytes for r in runs)
+        aligned = Var("aligned", BOOL)
+        start = tuple(Ref(b, (as_expr(0),) * b.rank) for b in bases.values())
+        ask = Invoke(is_aligned(widest, len(start)), start, result=aligned, loc=self.loc)
+        return [ask], both(condition, aligned)
 
     def _here(self, e: Expr) -> Expr:
         return substitute(e, {self.wide.number: self.number})
@@ -195,7 +259,7 @@ class _Emit:
         """Whether the chunk's number says which registers of a fragment are meant."""
         parts = [self.node.body] if self.branch is None else [self.node.body, self.branch]
         accesses = (n for p in parts for n in walk(p) if isinstance(n, Load | Store))
-        return any(n.buffer.scope is Scope.FRAGMENT for n in accesses)
+        return any(n.buffer.scope in (Scope.FRAGMENT, Scope.LOCAL) for n in accesses)
 
     def _over(self, body: list[Stmt]) -> Stmt:
         """One loop over the chunks of a batch; only for points that exist."""
@@ -212,7 +276,7 @@ class _Emit:
         """Contributions to a reducer come one after another."""
         stores = (n for n in walk(self.node.body) if isinstance(n, Store))
         gathers = any(isinstance(s.buffer, ReducerBuffer) for s in stores)
-        return LoopKind.UNROLL if gathers else LoopKind.LANES
+        return LoopKind.UNROLL if gathers else self.kind
 
     def _temp(self, run: Run) -> Buffer:
         """The registers of a run: one for all accesses of it in one direction."""
@@ -238,8 +302,9 @@ class _Emit:
         buffer = self.ctx.placed(run.access.buffer)
         slot = self.in_batch * run.span + vector * run.width
         exists: Expr | None = None
-        if buffer.scope is Scope.GLOBAL and scalar.guards:
-            exists = self.ctx.indices_in_bounds(buffer, tuple(indices))
+        exists_anyway = run.inside and id(run.access) in self.inside
+        if buffer.scope is Scope.GLOBAL and scalar.guards and not exists_anyway:
+            exists = unheld(self.ctx.indices_in_bounds(buffer, tuple(indices)), self.held)
         return Ref(self._temp(run), (slot,)), Ref(buffer, tuple(indices), run.width), exists
 
     def _load(self, run: Run, vector: int) -> Stmt:
@@ -250,13 +315,14 @@ class _Emit:
         outside = self.ctx.outside(run.access.buffer, registers.buffer.dtype)
         fill = Store(registers.buffer, slot, outside, loc=self.loc)
         filled = loop(z, run.width, LoopKind.LANES, [fill], self.loc)
-        return guarded(exists, [copy], self.loc, [filled] if exists is not None else None)
+        orelse = [filled] if exists is not None else None
+        return guarded(exists, [copy], self.loc, orelse, unasked=self.unasked)
 
     def _store(self, run: Run, vector: int) -> Stmt:
         registers, memory, exists = self._place(run, vector)
         once = first_replica(self.ctx, self.wide.spread)
         copy = VectorCopy(memory, registers, run.width, loc=self.locs[id(run.access)])
-        return guarded(both(once, exists), [copy], self.loc)
+        return guarded(both(once, exists), [copy], self.loc, unasked=self.unasked)
 
     def _compute(self) -> list[Stmt]:
         """The loop's statements for the points of one chunk, wide accesses by their registers."""
@@ -269,6 +335,7 @@ class _Emit:
         pairs = zip(self.point, bound, strict=True)
         point = dict(zip(self.node.vars, pairs, strict=True))
         register = self.number * wide.size + wide.e
-        access = Elements(self.ctx, wide.spread, register, point, slots)
+        access = Elements(self.ctx, wide.spread, register, point, slots, self.inside)
+        access.held, access.unasked = self.held, self.unasked
         body = [access.statement(s) for s in self.node.body.body]
         return [loop(wide.e, wide.size, self._kind(), [*lets, *body], self.loc)]

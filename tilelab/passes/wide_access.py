@@ -7,29 +7,27 @@ of a row, which vector accesses of up to 16 bytes can move. Hides the patterns a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilelab.ir import (
-    Binary,
     Expr,
     If,
     Let,
     Load,
-    Node,
     ParallelFor,
     Region,
     Scope,
-    Select,
     Store,
     Var,
-    children,
     const_int,
     walk,
 )
 from tilelab.ir.rewrite import substitute
 from tilelab.ir.simplify import linear
-from tilelab.tile.context import VECTOR_BYTES, LowerContext, power_of_two
+from tilelab.passes.guards import Whole, eager_loads, let_values, same_in_chunks, whole_tile
+from tilelab.tile.context import VECTOR_BYTES, LowerContext, has_fixed_rows, power_of_two
+from tilelab.tile.structure import WHOLE_TILES, setting
 
 MEMORY = (Scope.GLOBAL, Scope.SHARED)
 MAX_POINT_BYTES = 2 * VECTOR_BYTES  # of one chunk in one tensor: further apart, sectors go to waste
@@ -39,7 +37,8 @@ MAX_SPREAD = 4  # a run may be this many times as long as the chunk
 @dataclass(frozen=True)
 class Run:
     """What `access` touches in one chunk: `span` elements from `indices` on, in vectors of `width`
-    elements, of which those in `touched` are needed. Point number e is at `offset` in the run."""
+    elements, of which those in `touched` are needed. Point number e is at `offset` in the run.
+    `inside`: all elements lie in their row, whose length need not be a multiple of anything."""
 
     access: Load | Store
     indices: tuple[Expr, ...]
@@ -47,6 +46,7 @@ class Run:
     offsets: tuple[int, ...]
     span: int
     width: int
+    inside: bool = False
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -60,16 +60,6 @@ class Run:
         return tuple(sorted({o // self.width for o in self.offsets}))
 
 
-def eager_loads(node: Node) -> Iterator[Load]:
-    """Loads under `node` that happen whenever it is evaluated: none of a side not chosen."""
-    if isinstance(node, Load):
-        yield node
-    lazy = isinstance(node, Select) or (isinstance(node, Binary) and node.op in ("and", "or"))
-    for number, child in enumerate(children(node)):
-        if not lazy or number == 0:
-            yield from eager_loads(child)
-
-
 def memory_accesses(loop: ParallelFor) -> list[Load | Store]:
     """Accesses of memory that every point of the loop makes."""
     found: list[Load | Store] = []
@@ -80,33 +70,87 @@ def memory_accesses(loop: ParallelFor) -> list[Load | Store]:
     return found
 
 
-def conditioned(loop: ParallelFor) -> tuple[ParallelFor, Expr | None]:
-    """A loop whose body is one branch that is the same for all points of a chunk, as the loop over
-    what is in the branch and its condition; other loops as they are."""
-    only = loop.body.body[0] if len(loop.body.body) == 1 else None
-    if not isinstance(only, If) or only.orelse is not None or not loop.vars:
-        return loop, None
-    stored = {id(n.buffer.storage) for n in walk(only.then) if isinstance(n, Store)}
-    for n in walk(only.cond):
-        if n is loop.vars[-1] or (isinstance(n, Load) and id(n.buffer.storage) in stored):
-            return loop, None
-    return replace(loop, body=only.then), only.cond
+@dataclass(frozen=True)
+class Form:
+    """A loop that may have wide accesses: statements under `condition` (None: always), which must
+    be the same for all points of a chunk. `whole`: what holds of the tile where this form runs."""
+
+    loop: ParallelFor
+    condition: Expr | None = None
+    whole: Whole | None = None
+
+    def runs(
+        self,
+        accesses: Sequence[Load | Store],
+        point: Mapping[Var, Expr],
+        e: Var,
+        size: int,
+        ctx: LowerContext,
+    ) -> list[Run]:
+        """The runs of some accesses in chunks of `size` points; none where the condition may
+        change within a chunk. Arguments as `find_run` has them."""
+        rows = frozenset[int]() if self.whole is None else self.whole.rows
+        place = {**point, **{v: substitute(x, point) for v, x in let_values(self.loop).items()}}
+        found = [r for a in accesses if (r := find_run(a, place, e, size, ctx, rows)) is not None]
+        if self.condition is None or not found:
+            return found
+        # A dynamic row whose vectors are this long is checked by the launcher.
+        checked = [r for r in found if r.width >= size and not r.inside and _own_rows(r)]
+        multiples = {id(r.access.buffer.shape[-1]) for r in checked}
+        same = same_in_chunks(self.condition, self.loop.vars[-1], size, multiples)
+        return found if same else []
 
 
-def let_values(loop: ParallelFor) -> dict[Var, Expr]:
-    """Names bound in the body, by the expressions over loop variables that they stand for."""
-    values: dict[Var, Expr] = {}
-    for s in loop.body.body:
-        if isinstance(s, Let):
-            values[s.var] = substitute(s.value, values)
-    return values
+def asks_base(run: Run) -> bool:
+    """Whether a run relies on its tensor's alignment, which no launcher has checked."""
+    buffer = run.access.buffer
+    return run.inside and buffer.scope is Scope.GLOBAL and has_fixed_rows(buffer)
+
+
+def _own_rows(run: Run) -> bool:
+    buffer = run.access.buffer
+    return buffer.scope is Scope.GLOBAL and buffer.alias_of is None
+
+
+def forms(node: ParallelFor, ctx: LowerContext) -> tuple[Form, Form | None]:
+    """A loop as it is written, and on whole tiles (None where that is nothing else)."""
+    written = _form(node, None)
+    if not node.vars or not setting(ctx, WHOLE_TILES):
+        return written, None
+    in_bounds = bool(ctx.option("tl.disable_safe_memory_legalize", False))
+    whole = whole_tile(node, in_bounds=in_bounds)
+    return written, None if whole is None else _form(whole.loop, whole)
+
+
+def _form(loop: ParallelFor, whole: Whole | None) -> Form:
+    """A loop by what its only branch holds, if it has one."""
+    *lets, last = loop.body.body or (None,)
+    plain = Form(loop, None, whole)
+    if not isinstance(last, If) or last.orelse is not None or not loop.vars:
+        return plain
+    if not all(isinstance(s, Let) for s in lets):
+        return plain
+    stored = {id(n.buffer.storage) for n in walk(last.then) if isinstance(n, Store)}
+    values = let_values(loop)
+    if any(isinstance(n, Load) for x in values.values() for n in walk(x)):
+        return plain
+    if any(isinstance(n, Load) and id(n.buffer.storage) in stored for n in walk(last.cond)):
+        return plain
+    body = replace(loop.body, body=(*lets, *last.then.body))
+    return Form(replace(loop, body=body), substitute(last.cond, values), whole)
 
 
 def find_run(
-    access: Load | Store, point: Mapping[Var, Expr], e: Var, chunk: int, ctx: LowerContext
+    access: Load | Store,
+    point: Mapping[Var, Expr],
+    e: Var,
+    chunk: int,
+    ctx: LowerContext,
+    rows: Collection[int] = (),
 ) -> Run | None:
     """The run of an access where `point` gives the loop variables at point `e` of a chunk; None
-    when it has none, or its alignment is not known."""
+    when it has none, or its alignment is not known. All points of accesses in `rows` (ids) lie in
+    their row."""
     if access.buffer.dtype.bits < 8:
         return None
     here = [substitute(i, point) for i in access.indices]
@@ -127,11 +171,12 @@ def find_run(
     start = (*here[:-1], first + low - shift)
     extents = (*(1 for _ in here[:-1]), span)
     region = Region(access.buffer, start, extents, (len(here) - 1,))
-    width = ctx.vector_width(region, span, span)
+    inside = id(access) in rows and len(set(offsets)) == span
+    width = ctx.vector_width(region, span, span, inside=inside)
     if width < 2 or shift >= width:
         return None
-    inside = tuple(o - low + shift for o in offsets)
-    return Run(access, start, offset - low + shift, inside, span, width)
+    places = tuple(o - low + shift for o in offsets)
+    return Run(access, start, offset - low + shift, places, span, width, inside)
 
 
 def _offsets(offset: Expr, e: Var, chunk: int) -> tuple[int, ...] | None:
@@ -154,15 +199,22 @@ def wanted_chunk(accesses: Sequence[Load | Store]) -> int:
 
 def wanted_vector(loop: ParallelFor, extents: Sequence[int], ctx: LowerContext) -> int:
     """How many neighbours of the last axis a thread should hold, so that accesses are wide."""
-    loop = conditioned(loop)[0]
-    accesses = [a for a in memory_accesses(loop) if loop.vars[-1:] and _moves(a, loop.vars[-1])]
-    chunk = power_of_two(wanted_chunk(accesses), extents[-1]) if extents else 1
-    lets = let_values(loop)
+    found = (form for form in forms(loop, ctx) if form is not None and is_straight(form.loop))
+    return max((_wanted(form, extents, ctx) for form in found), default=1)
+
+
+def is_straight(loop: ParallelFor) -> bool:
+    """Whether a loop's statements are what vector accesses can stand around."""
+    return bool(loop.vars) and all(isinstance(s, Store | Let) for s in loop.body.body)
+
+
+def _wanted(form: Form, extents: Sequence[int], ctx: LowerContext) -> int:
+    last = form.loop.vars[-1]
+    accesses = [a for a in memory_accesses(form.loop) if _moves(a, last)]
+    chunk = power_of_two(wanted_chunk(accesses), extents[-1])
     while chunk > 1:
         q, e = Var("q", lo=0, hi=extents[-1] // chunk - 1), Var("e", lo=0, hi=chunk - 1)
-        point: dict[Var, Expr] = {loop.vars[-1]: q * chunk + e}
-        point |= {v: substitute(x, point) for v, x in lets.items()}
-        if any(find_run(a, point, e, chunk, ctx) for a in accesses):
+        if form.runs(accesses, {last: q * chunk + e}, e, chunk, ctx):
             return chunk
         chunk //= 2
     return 1

@@ -81,6 +81,16 @@ class LowerContext:
     def note(self, text: str, subject: Node | None = None, *, level: str = "info") -> None:
         self.shared.note(text, subject, level=level)
 
+    def trial(self) -> LowerContext:
+        """A context for a plan that may be given up: what it needs of tensors is its own."""
+        return replace(self, shared=replace(self.shared, aligned={}))
+
+    def adopt(self, plan: LowerContext) -> None:
+        """Need what a plan made in a `trial` needs."""
+        for need in plan.shared.aligned.values():
+            key = id(need.buffer)
+            self.shared.aligned[key] = need.joined(self.shared.aligned.get(key))
+
     # ---- buffers -----------------------------------------------------------------------------
 
     def fragment(self, buffer: Buffer) -> Fragment:
@@ -178,11 +188,14 @@ class LowerContext:
                 condition = term if condition is None else binary("and", condition, term)
         return condition
 
-    def vector_width(self, region: Region, axis_extent: int, limit: int) -> int:
+    def vector_width(
+        self, region: Region, axis_extent: int, limit: int, *, inside: bool = False
+    ) -> int:
         """How many neighbouring elements along the region's last axis one access may take.
 
         They must lie in one row, at an address aligned to their size, and be inside or outside
-        the tensor together. `limit` is a power of two.
+        the tensor together. `limit` is a power of two. `inside`: they exist, whatever the row's
+        length, and where strides are constants the caller asks about the base when it runs.
         """
         buffer = region.buffer
         if buffer.scope is Scope.FRAGMENT:
@@ -191,18 +204,29 @@ class LowerContext:
         if not region.tile_axes or region.tile_axes[-1] != buffer.rank - 1:
             return 1
         width = power_of_two(width, axis_extent)
-        width = min(width, self._divides(region.starts[-1], buffer))
         if buffer.scope is Scope.SHARED:
-            return min(width, self._shared_run(buffer))
+            return min(width, self._divides(region.starts[-1], buffer), self._shared_run(buffer))
         if buffer.scope is Scope.GLOBAL:
-            strides = buffer.effective_strides()
-            if const_int(strides[-1]) != 1:
-                return 1
-            for size in (buffer.shape[-1], *strides[:-1]):
-                width = min(width, self._divides(size, buffer))
-            if width > 1:
-                self.need_alignment(buffer, width * buffer.dtype.bytes)
-        return max(width, 1)
+            width = self._global_run(region, width, inside and has_fixed_rows(buffer))
+        return max(min(width, self._divides(region.starts[-1], buffer)), 1)
+
+    def _global_run(self, region: Region, width: int, unasked: bool) -> int:
+        """The part of `vector_width` that rows in memory allow. `unasked`: the launcher is not
+        asked to check anything."""
+        buffer = region.buffer
+        strides = buffer.effective_strides()
+        if const_int(strides[-1]) != 1:
+            return 1
+        width = min(width, self._divides(region.starts[-1], buffer))
+        if unasked:
+            return min(
+                width, *(divisibility(as_expr(s)) for s in (region.starts[-1], *strides[:-1]))
+            )
+        for size in (buffer.shape[-1], *strides[:-1]):
+            width = min(width, self._divides(size, buffer))
+        if width > 1:
+            self.need_alignment(buffer, width * buffer.dtype.bytes)
+        return width
 
     def need_alignment(self, tensor: Buffer, num_bytes: int, *, short: bool = False) -> None:
         """Record that an access relies on rows and base of `tensor` at multiples of num_bytes, and
@@ -226,6 +250,11 @@ class LowerContext:
     def single_thread(self) -> Expr:
         """True in exactly one thread of the role."""
         return binary("==", self.tid, 0)
+
+
+def has_fixed_rows(buffer: Buffer) -> bool:
+    """Whether the distances of a tensor's rows are known when it is compiled."""
+    return all(const_int(s) is not None for s in buffer.effective_strides()[:-1])
 
 
 def power_of_two(limit: int, value: int) -> int:

@@ -58,11 +58,13 @@ DEFER_SUMS = Switch("tl.defer_sums", True, False)
 off with tl.precise_math."""
 TILE_COUNTER = Switch("tl.tile_counter", True, False)
 """Persistent blocks draw tiles of different lengths from a counter; off: they are dealt out."""
+WHOLE_TILES = Switch("tl.whole_tiles", True, False)
+"""An elementwise loop with a tail runs without its guards, by wide accesses, on whole tiles."""
 
 SWITCHES = (
     PERSISTENT, GROUP_ORDER, IN_FLIGHT, FOLD_CLEAR, STAGED_STORES, PRODUCER_WARP, SPLIT_RINGS,
     OVERLAP_GEMMS, DOUBLE_BUFFER, FRAGMENTS_AHEAD, PRECISE_MATH, SPLIT_LOOPS, EARLY_LOADS,
-    OWN_TRIPS, DEFER_SUMS, TILE_COUNTER,
+    OWN_TRIPS, DEFER_SUMS, TILE_COUNTER, WHOLE_TILES,
 )  # fmt: skip
 
 TAKING_ROOM = (PERSISTENT, EARLY_LOADS, DOUBLE_BUFFER)
@@ -85,5 +87,5 @@ __all__ = [
     "DEFER_SUMS", "DOUBLE_BUFFER", "EARLY_LOADS", "FOLD_CLEAR", "FRAGMENTS_AHEAD", "GROUP_ORDER",
     "IN_FLIGHT", "OVERLAP_GEMMS", "OWN_TRIPS", "PERSISTENT", "PLAIN", "PRECISE_MATH",
     "PRODUCER_WARP", "SPLIT_LOOPS", "SPLIT_RINGS", "STAGED_STORES", "SWITCHES", "TAKING_ROOM",
-    "TILE_COUNTER", "Switch", "setting",
+    "TILE_COUNTER", "WHOLE_TILES", "Switch", "setting",
 ]  # fmt: skip

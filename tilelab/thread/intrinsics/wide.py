@@ -1,4 +1,5 @@
-"""Accesses of 4 to 32 bytes whose bits are taken as words, and the dot product of four bytes."""
+"""Accesses of 4 to 32 bytes whose bits are taken as words, the question whether tensors allow
+them, and the dot product of four bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tilelab.dtypes import DType
-from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param
+from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE
 
 _SOURCE = "PTX ISA, ld and st with vectors"
@@ -83,4 +84,24 @@ def dot4(signed: bool) -> Intrinsic:
     return Intrinsic(
         name, (Param("c", "updates"), Param("a", "reads"), Param("b", "reads")),
         f"tl::{name}({{c}}, {{a}}, {{b}})", text, meaning, cost="alu", source="PTX ISA, dp4a",
+    )  # fmt: skip
+
+
+@recorded
+def is_aligned(size: int, tensors: int) -> Intrinsic:
+    """Whether the tensors begin at multiples of `size` bytes (a power of two), as those of the
+    simulator do."""
+    text = f"""
+template <class... P> {INLINE} bool is_aligned_{size}(const P*... tensors) {{
+  return ((reinterpret_cast<unsigned long long>(tensors) | ...) & {size - 1}) == 0;
+}}"""
+    names = [f"t{n}" for n in range(tensors)]
+
+    def meaning(m: Machine, *places: Any) -> Array:
+        return m.full(True)
+
+    return Intrinsic(
+        f"is_aligned_{size}_{tensors}", tuple(Param(n, "reads") for n in names),
+        f"tl::is_aligned_{size}({', '.join(f'{{{n}}}' for n in names)})", text, meaning,
+        cost="alu", source="CUDA C++ Programming Guide, size and alignment of device accesses",
     )  # fmt: skip
