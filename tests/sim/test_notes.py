@@ -36,6 +36,18 @@ def in_a_serial_loop(extent: int) -> Any:
     return main
 
 
+def by_vectors(blocks: int, guarded: bool) -> Any:
+    @T.prim_func
+    def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(blocks, threads=64) as bx:
+            for i in T.vectorized(4):
+                p = bx * 256 + T.get_thread_binding() * 4 + i
+                if not guarded or p < N:
+                    B[p] = A[p] * 2.0
+
+    return main
+
+
 def atomically(extent: int) -> Any:
     @T.prim_func
     def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
@@ -82,9 +94,10 @@ def _report(program: Any, out_idx: Any = None, configs: Any = None, **options: A
         (by_thread(1, guarded=False), ["write of B[1000]", "read of A[1000]"]),
         (by_thread(-1, guarded=False), ["write of B[1000]", "read of A[-1]"]),
         (in_a_serial_loop(N + 1), ["write of B[1000]"]),
+        (by_vectors(4, guarded=False), ["write of B[1000]", "read of A[1000]"]),
         (atomically(N + 3), ["access of B[1000]"]),
     ],
-    ids=["by-thread", "next", "before", "serial", "atomic"],
+    ids=["by-thread", "next", "before", "serial", "vectors", "atomic"],
 )
 def test_an_access_that_the_compiler_guards_is_noted(program: Any, said: list[str]) -> None:
     """The program is right on a GPU, so the report is ok."""
@@ -101,8 +114,14 @@ def test_without_the_guard_it_is_an_error() -> None:
 
 @pytest.mark.parametrize(
     "program",
-    [by_thread(0, guarded=True), in_a_serial_loop(N), atomically(N), in_parallel(4)],
-    ids=["guarded", "serial", "atomic", "parallel"],
+    [
+        by_thread(0, guarded=True),
+        by_vectors(4, guarded=True),
+        in_a_serial_loop(N),
+        atomically(N),
+        in_parallel(4),
+    ],
+    ids=["guarded", "vectors", "serial", "atomic", "parallel"],
 )
 def test_what_the_program_guards_or_its_construct_leaves_out_is_not_noted(program: Any) -> None:
     report = _report(program)

@@ -153,7 +153,7 @@ class Elements:
         """A selection: what its condition says need not be asked again on the chosen side."""
         cond = self.value(n.cond)
         chosen = self.where(cond, lambda: self.value(n.a))
-        return select(cond, chosen, self.value(n.b))
+        return select(cond, chosen, self.value(n.b), guard=n.guard)
 
     def where(self, cond: Expr, make: Callable[[], Any]) -> Any:
         """What `make` gives where a condition holds."""

@@ -8,7 +8,7 @@ under a guard is found, and that each is noted once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from tilelab.sim.again import Unchecked
 from tilelab.sim.evaluate import evaluate
 from tilelab.sim.frame import Frame, Value, varies
 from tilelab.sim.place import outside
-from tilelab.thread import Invoke, Ref
+from tilelab.thread import Invoke, Ref, VectorCopy
 
 if TYPE_CHECKING:
     from tilelab.sim.access import CheckedMemory
@@ -46,10 +46,17 @@ def _news(memory: CheckedMemory, site: Node, cond: Value) -> bool:
 
 def _accesses(stmt: If) -> Iterator[Access]:
     for n in stmt.then.body:
-        if isinstance(n, Store):
-            yield n, "write"
-        elif isinstance(n, Invoke):
-            yield from ((o, "access") for o in n.operands if isinstance(o, Ref))
+        rule = _PLACES.get(type(n))
+        if rule is not None:
+            yield from rule(n)
+
+
+_PLACES: dict[type[Node], Callable[[Any], Iterator[Access]]] = {
+    Store: lambda s: iter([(s, "write")]),
+    VectorCopy: lambda s: iter([(s.dst, "write"), (s.src, "read")]),
+    Invoke: lambda s: ((o, "access") for o in s.operands if isinstance(o, Ref)),
+}
+"""What a guarded statement touches, with a word for it."""
 
 
 def _note(
