@@ -9,6 +9,7 @@ from . import atoms, banks
 from .digits import Axes, Digit, Index, Owner, Replicas
 from .fragment import Fragment
 from .probe import from_function
+from .reshaping import reshaped, seen_as
 from .shared import SharedLayout, best_swizzle, padded, row_major, swizzled
 from .swizzle import TMA_32B, TMA_64B, TMA_128B, TMA_SWIZZLES, Swizzle
 from .table import AnyFragment, TableFragment, equivalent, tables
@@ -26,7 +27,7 @@ from .user import (
     make_wgmma_swizzled_layout,
 )
 from .user_fragment import FragmentMap
-from .view import ViewLayout, reshaped
+from .view import ViewLayout
 
 blocked = Fragment.blocked
 _HINT = "use make_swizzled_layout"
@@ -77,6 +78,7 @@ __all__ = [
     "padded",
     "reshaped",
     "row_major",
+    "seen_as",
     "swizzled",
     "tables",
 ]

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .digits import Digit, Index, malformed, unravel
-from .fragment import Fragment
+from .digits import Index, malformed, unravel
 from .shared import SharedLayout
 from .user import MapLayout, aligned_run
 
@@ -112,53 +111,3 @@ class ViewLayout:
     def __str__(self) -> str:
         size = "x".join(map(str, self.shape)) or "scalar"
         return f"ViewLayout({size} of {self.element_bits} bits, of {self.base})"
-
-
-def reshaped(layout: Fragment, shape: Sequence[int]) -> Fragment | None:
-    """The same threads and registers for row-major positions under another shape.
-
-    None where an axis of the new shape would begin inside a digit that cannot be cut, or where
-    padding would no longer be the end of an axis.
-    """
-    shape = tuple(shape)
-    plain = [n for n, extent in enumerate(layout.shape) if extent != 1]
-    if tuple(layout.shape[n] for n in plain) == tuple(e for e in shape if e != 1):
-        rest = iter(layout.axes[n] for n in plain)
-        axes = tuple(() if extent == 1 else next(rest) for extent in shape)
-        return _checked(Fragment, shape, axes, layout.replicas)
-    if layout.covers != layout.shape or prod(shape) != prod(layout.shape):
-        return None
-    digits = [d for axis in reversed(layout.axes) for d in axis if d.extent > 1]
-    axes_up: list[tuple[Digit, ...]] = []
-    for extent in reversed(shape):
-        taken = _take(digits, extent)
-        if taken is None:
-            return None
-        axes_up.append(taken)
-    return _checked(Fragment, shape, tuple(reversed(axes_up)), layout.replicas)
-
-
-def _checked(make: Any, *parts: Any) -> Fragment | None:
-    try:
-        return make(*parts)
-    except ValueError:
-        return None
-
-
-def _take(digits: list[Digit], extent: int) -> tuple[Digit, ...] | None:
-    """The lowest digits that count up to `extent`, removed from `digits`; None if they do not."""
-    taken: list[Digit] = []
-    while extent > 1:
-        if not digits:
-            return None
-        low = digits.pop(0)
-        if extent % low.extent == 0:
-            taken.append(low)
-            extent //= low.extent
-        elif low.extent % extent == 0:
-            taken.append(Digit(extent, low.owner, low.stride))
-            digits.insert(0, Digit(low.extent // extent, low.owner, low.stride * extent))
-            extent = 1
-        else:
-            return None
-    return tuple(taken)

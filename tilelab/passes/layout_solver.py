@@ -6,12 +6,12 @@ fragment's layout to the other fragments they touch; what is left is spread even
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from tilelab.ir import Buffer, Scope, Stmt
+from tilelab.ir import Alloc, Buffer, Scope, Stmt
 from tilelab.layout import Fragment
 from tilelab.passes.layout_derive import axes_of, derived, is_everywhere, same, serves, spread_from
 from tilelab.passes.layout_views import Views
@@ -69,6 +69,8 @@ def solve(facts: Sequence[Fact], num_threads: int, views: Views) -> Solution:
 def _assign(solution: Solution, buffer: Buffer, layout: Any, why: str, key: Stmt) -> None:
     known = solution.buffers.get(id(buffer))
     if known is None:
+        if not isinstance(key, Alloc) and not solution.views.admits(buffer, layout):
+            raise LayoutConflict(key, buffer, f"views of {buffer.name} cannot see {layout} ({why})")
         solution.put(buffer, layout, why)
         return
     if not same(known[1], layout):
@@ -118,6 +120,9 @@ def _serve(solution: Solution, loop: Loop, access: Access, spread: Fragment) -> 
         reason = f"{buffer.name} is indexed by an expression that crosses threads in {loop.why}"
         raise LayoutConflict(loop.key, buffer, reason)
     known = solution.buffers.get(id(buffer))
+    if known is None and not solution.views.admits(buffer, layout):
+        reason = f"views of {buffer.name} cannot see it as {loop.why} needs it"
+        raise LayoutConflict(loop.key, buffer, reason)
     if known is None:
         solution.put(buffer, layout, f"follows {loop.why}")
     elif not serves(known[1], layout, access.is_write and not access.gathers):
@@ -136,8 +141,25 @@ def _spread_rest(solution: Solution, loops: Sequence[Loop], num_threads: int) ->
         # No vector so wide that threads are left without elements.
         vector = min(loop.vector, 1 << (each.bit_length() - 1))
         spread = Fragment.blocked(loop.extents or (1,), threads, vector)
-        _settle(solution, loop, spread)
+        for buffer in _hidden_from_views(solution, loop, spread):
+            layout = solution.views.common(buffer, threads, vector)
+            solution.put(buffer, layout, "seen under several shapes")
         _propagate(solution, loops)
+        if id(loop.key) not in solution.loops:
+            _settle(solution, loop, spread)
+            _propagate(solution, loops)
+
+
+def _hidden_from_views(solution: Solution, loop: Loop, spread: Fragment) -> Iterator[Buffer]:
+    """Fragments without a layout to which the spread would give one that their views cannot
+    see."""
+    for access in loop.accesses:
+        uses = axes_of(access, loop)
+        if uses is None or solution.layout(access.buffer) is not None:
+            continue
+        layout = derived(uses, access.buffer.static_shape, spread)
+        if layout is not None and not solution.views.admits(access.buffer, layout):
+            yield access.buffer
 
 
 def unassigned(buffers: Sequence[Buffer], solution: Solution) -> list[Buffer]:

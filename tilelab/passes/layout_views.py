@@ -11,7 +11,15 @@ from typing import Any
 
 from tilelab.errors import TileNotSupported
 from tilelab.ir import Alloc, Buffer, Kernel, Scope, walk
-from tilelab.layout import Fragment, MapLayout, SharedLayout, ViewLayout, reshaped, row_major
+from tilelab.layout import (
+    Fragment,
+    MapLayout,
+    SharedLayout,
+    ViewLayout,
+    reshaped,
+    row_major,
+    seen_as,
+)
 
 Entry = tuple[Buffer, Any, str]
 
@@ -56,6 +64,18 @@ class Views:
                     hint="copy it to a shared buffer and view that one",
                 )
             yield other, seen, f"a view of {buffer.name}"
+
+    def admits(self, buffer: Buffer, layout: Any) -> bool:
+        """Whether the fragments that view `buffer` can see this layout of it."""
+        return buffer.scope is not Scope.FRAGMENT or all(
+            isinstance(layout, Fragment) and reshaped(layout, other.static_shape) is not None
+            for other in self.others(buffer)
+        )
+
+    def common(self, buffer: Buffer, threads: int, vector: int) -> Fragment:
+        """A layout of a fragment that all its views can see, over so many threads."""
+        shapes = [buffer.static_shape, *(o.static_shape for o in self.others(buffer))]
+        return seen_as(shapes, threads, vector)
 
     def settle_shared(self, buffers: dict[int, Entry], fixed: set[int]) -> None:
         """Give every shared view a layout that follows from the member that decides.

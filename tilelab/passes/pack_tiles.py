@@ -117,7 +117,7 @@ def _through_tiles(packer: Packer, op: TileOp) -> Node:
             continue
         tile = packer.tile_of(region, computing(region.dtype), op, Scope.FRAGMENT)
         parts[name] = tile
-        if effect != "writes":
+        if effect == "reads" or (effect == "updates" and not op.overwrites()):
             before.append(Copy(region, tile, loc=op.loc))
         if effect != "reads":
             after.append(Copy(tile, region, loc=op.loc))

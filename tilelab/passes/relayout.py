@@ -102,7 +102,10 @@ def _needs(statement: Stmt, buffer: Buffer) -> tuple[bool, bool]:
     """Whether the copy must be filled before, and taken back after."""
     if isinstance(statement, TileOp):
         written = [r for r in statement.written_regions() if r.buffer is buffer]
-        read = any(r.buffer is buffer for r in statement.read_regions())
+        regions = (
+            statement.operands("reads") if statement.overwrites() else statement.read_regions()
+        )
+        read = any(r.buffer is buffer for r in regions)
         return read or not all(map(is_whole, written)), bool(written)
     stores = [n for n in walk(statement) if isinstance(n, Store) and n.buffer is buffer]
     # A loop may leave elements alone, so what it writes starts from the old values.

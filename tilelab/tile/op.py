@@ -132,6 +132,10 @@ class TileOp(Stmt):
     def written_regions(self) -> tuple[Region, ...]:
         return self.operands("writes", "updates")
 
+    def overwrites(self) -> bool:
+        """Whether the operands that it updates are set anew, whatever they held."""
+        return False
+
     def check(self) -> None:
         """Raise a TileError, located and with a hint, when operands do not fit together."""
 

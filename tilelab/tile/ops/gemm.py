@@ -156,6 +156,9 @@ class Gemm(TileOp):
         a, c = _sizes(self.a), _sizes(self.c)
         return c[0], c[1], a[0] if self.transpose_a else a[1]
 
+    def overwrites(self) -> bool:
+        return bool(const_int(self.clear_accum))
+
     def check(self) -> None:
         for region, name in ((self.a, "A"), (self.b, "B"), (self.c, "C")):
             if len(region.tile_shape) != 2 or any(const_int(e) is None for e in region.tile_shape):

@@ -158,6 +158,9 @@ class Reduce(TileOp):
     joins: bool = True
     spread: Fragment | None = None
 
+    def overwrites(self) -> bool:
+        return self.clear
+
     def check(self) -> None:
         for region, name in ((self.src, "buffer"), (self.dst, "out")):
             if region.buffer.scope not in (Scope.FRAGMENT, Scope.SHARED):
