@@ -86,7 +86,7 @@ def whole_tile(loop: ParallelFor, *, in_bounds: bool) -> Whole | None:
             known.add(id(c))
             found.add(holds)
     body = where_true(fresh.body, known)
-    done = replace(fresh, body=replace(body, body=tuple(_flat(body))))
+    done = replace(fresh, body=replace(body, body=tuple(flat_statements(body))))
     rows, inside = set[int](), set[int]()
     for access in _accesses(done.body):
         axes = [in_bounds or corner.exists(access, n) for n in range(access.buffer.rank)]
@@ -174,10 +174,11 @@ def _guards(body: Node) -> Iterator[Expr]:
             yield from conjuncts(n.cond)
 
 
-def _flat(body: Seq) -> Iterator[Stmt]:
+def flat_statements(body: Seq) -> Iterator[Stmt]:
+    """The statements of a body, those of a Seq in it one by one."""
     for s in body.body:
         if isinstance(s, Seq):
-            yield from _flat(s)
+            yield from flat_statements(s)
         else:
             yield s
 

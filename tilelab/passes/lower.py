@@ -18,6 +18,7 @@ from tilelab.ir import (
     If,
     Kernel,
     Let,
+    LoopKind,
     Node,
     ParallelFor,
     Scope,
@@ -43,6 +44,7 @@ from tilelab.passes.persist import is_tile_loop
 from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of, round_up
 from tilelab.passes.staging_room import staging_of
 from tilelab.passes.touch import touches
+from tilelab.passes.unpack_pairs import by_pairs
 from tilelab.passes.warpgroups import behind_budget, warpgroup_in
 from tilelab.thread.intrinsics.barrier import SYNCTHREADS
 from tilelab.thread.nodes import (
@@ -237,7 +239,8 @@ class Lowering:
         return list(strategy.lower(op, self.ctx))
 
     def parallel(self, s: ParallelFor) -> list[Stmt]:
-        return [*self.after_writers(s), *lower_parallel(s, self.ctx)]
+        done = lower_parallel(s, self.ctx)
+        return [*self.after_writers(s), *by_pairs(done, self.ctx)]
 
     def after_writers(self, s: Stmt) -> list[Stmt]:
         """A barrier where a tile statement touches a tensor that an earlier one has written:
@@ -275,7 +278,8 @@ class Lowering:
 
     def loop(self, s: For) -> list[Stmt]:
         may_alias = bool(_attr(self.kernel, "may_alias", ()))
-        return lower_own(s, self.ctx, may_alias, lambda: self.plain_loop(s))
+        done = lower_own(s, self.ctx, may_alias, lambda: self.plain_loop(s))
+        return by_pairs(done, self.ctx) if s.kind is LoopKind.LANES else done
 
     def plain_loop(self, s: For) -> list[Stmt]:
         """A loop statement by statement."""
