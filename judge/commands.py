@@ -6,6 +6,8 @@ Each gives an exit code of judge.py's table, and writes through the `say` that i
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,6 +21,13 @@ from judge.starters import notebook, to_json
 INTERRUPTED = 130
 """Exit code of a command that Ctrl-C ended."""
 Say = Callable[[str], None]
+
+
+def stop_writing() -> None:
+    """Nobody reads standard output any more: what is left goes nowhere, without a word."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def sandbox_gaps() -> list[str]:
@@ -41,7 +50,7 @@ def batch(arguments: Sequence[str], say: Say) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default: 1)")
     parser.add_argument("--dask", metavar="ADDRESS", help="a dask.distributed scheduler instead")
     parser.add_argument("--sim", action="store_true", help="run kernels in the simulator alone")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     if options.jobs < 1:
         raise UsageError(f"--jobs {options.jobs}: give a number from 1 on")
     gaps = sandbox_gaps()
@@ -78,7 +87,7 @@ def package(arguments: Sequence[str], say: Say) -> int:
     parser = argparse.ArgumentParser(prog="judge.py package", description="Make a Gradescope zip.")
     parser.add_argument("exercise")
     parser.add_argument("path", nargs="?", type=Path, help="default: ID.zip in this folder")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     exercise = load_exercise(options.exercise)
     path = options.path or Path(f"{exercise.id}.zip")
     say(f"{path}: {write_package(exercise, path)} files")
@@ -93,7 +102,7 @@ def write_notebook(arguments: Sequence[str], say: Say) -> int:
     )
     parser.add_argument("exercise")
     parser.add_argument("path", nargs="?", type=Path, help="default: ID.ipynb in this folder")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     exercise = load_exercise(options.exercise)
     path = options.path or Path(f"{exercise.id}.ipynb")
     path.write_text(to_json(notebook_of(exercise)), encoding="utf-8")

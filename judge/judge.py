@@ -19,7 +19,7 @@ if __name__ == "__main__":  # as a script, Python puts judge/ on the path instea
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from judge.checks import CaseResult, Outcome, Quiz, grade_quiz
-from judge.commands import COMMANDS, INTERRUPTED
+from judge.commands import COMMANDS, INTERRUPTED, stop_writing
 from judge.exercise import Exercise, UsageError, exercise_ids, load_exercise, read_submission
 from judge.failure import CODE as JUDGE_FAILED
 from judge.failure import JudgeFailed
@@ -145,15 +145,21 @@ def _hint(name: str, number: int) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, grade, print; the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    verdicts: list[Verdict] = []
     try:
         if words and words[0] in COMMANDS:
             return COMMANDS[words[0]](words[1:], lambda line: print(line, flush=True))
-        options = _parser().parse_args(words)
+        options = _parser().parse_intermixed_args(words)
         if options.hint is not None:
             print(_hint(options.exercise, options.hint))
             return PASSED
         verdicts = _verdicts(options)
         _show(verdicts, options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has seen enough: the exit code still says what came of it
+        stop_writing()
+        if not verdicts:
+            return PASSED
     except (UsageError, NoGpu) as error:
         print(f"judge: {error}", file=sys.stderr)
         return USAGE

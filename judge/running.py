@@ -128,11 +128,18 @@ def _why_changed(task: KernelTask, kernel: Any) -> str:
     return f"the kernel writes into an input; write {task.output.name} only"
 
 
+_FEW = 2
+"""So few elements at the end are left out by a guard; a tile that is missing has more."""
+
+
 def _cause(task: KernelTask, d: Difference, sizes: Sizes) -> str:
     """The likeliest reason, from which elements are wrong and how."""
     if d.unwritten == d.wrong == d.total:
         return "nothing was written to the output (it was filled with NaN before the call)"
     ends = d.last == tuple(e - 1 for e in task.output.extents(sizes))
+    if d.unwritten == d.wrong <= _FEW and ends:
+        return (f"nothing was written at {list(d.index)}, the end: a guard such as `i < N - 1` "
+                "leaves it out (`i < N` keeps it), or the grid ends a tile too early")  # fmt: skip
     if d.unwritten == d.wrong and ends and d.last[0] - d.index[0] + 1 == d.wrong:
         return (f"nothing was written from {list(d.index)} on: the grid ends too early "
                 "(T.ceildiv rounds up), or all blocks write the same elements")  # fmt: skip

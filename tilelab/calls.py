@@ -14,18 +14,29 @@ from inspect import Parameter
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
-from tilelab.errors import TileTypeError, shown
+from tilelab.errors import TileError, TileTypeError, TileValueError, shown, user_loc
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _COLLECTS = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+_SYNONYMS = {
+    "axis": "dim", "dims": "dim", "num_threads": "threads", "block_dim": "threads",
+    "blockDim": "threads", "out": "out_idx", "outputs": "out_idx", "arch": "target",
+    "device": "target", "grid": "blocks",
+}  # fmt: skip
+"""What PyTorch, CUDA and Triton call it."""
+_STUMBLES = (
+    TypeError, ValueError, AttributeError, ArithmeticError, LookupError, RuntimeError,
+)  # fmt: skip
 _BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that a misspelt one was probably meant to be; empty without one."""
     known = list(known)
+    if _SYNONYMS.get(word) in known:
+        return _SYNONYMS[word]
     words = [k for k in known if word in k.split("_")]  # `stages` for num_stages
     if words:
         return words[0]
@@ -98,23 +109,62 @@ def _usage(parameter: Parameter) -> str:
     return f"{parameter.name}={shown(parameter.default, 30)}"
 
 
-def answering(fn: Callable[P, R], name: str = "") -> Callable[P, R]:
-    """`fn`, which answers a call that does not fit with TileTypeError (TL1407) by its `name`."""
+def answering(fn: Callable[P, R], name: str = "", *, inside: bool = False) -> Callable[P, R]:
+    """`fn`, which answers a call that does not fit with TileTypeError (TL1407) by its `name`.
+
+    With `inside`, so it does where Python stumbles over the arguments in tilelab's own code; what
+    a function of the user's raises, when it is called, stays as it is.
+    """
 
     @functools.wraps(fn)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return fn(*args, **kwargs)
-        except TypeError as error:
-            trace = error.__traceback__
-            if trace is None or trace.tb_next is not None:  # raised inside the function
-                raise
-            found = misfit(fn, args, kwargs, name)
+        except _STUMBLES as error:
+            found = _answer(fn, args, kwargs, name, error, inside=inside)
             if found is None:
                 raise
-        raise found
+            raise found from None
 
     return call
+
+
+def answers(name: str, *, inside: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """`answering` as a decorator."""
+    return functools.partial(answering, name=name, inside=inside)
+
+
+def _answer(
+    fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str,
+    error: Exception, *, inside: bool,
+) -> TileError | None:  # fmt: skip
+    trace = error.__traceback__
+    if isinstance(error, TileError) or trace is None:
+        return None
+    here = trace.tb_next is None
+    if isinstance(error, TypeError) and (here or inside):
+        found = misfit(fn, args, kwargs, name)
+        if found is not None:
+            return found
+    if not inside or here or user_loc(trace.tb_next) is not None:
+        return None
+    return _unusable(fn, args, kwargs, name, error)
+
+
+def _unusable(
+    fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str,
+    error: Exception,
+) -> TileError:  # fmt: skip
+    """Which arguments a function could not use, and what it is for."""
+    parameters = inspect.signature(fn).parameters
+    bound = inspect.signature(fn).bind(*args, **kwargs).arguments
+    given = [f"{n}={shown(v, 40)}" for n, v in bound.items() if n != "self"]
+    usage = f"{name}({', '.join(_usage(p) for n, p in parameters.items() if n != 'self')})"
+    purpose = " ".join((inspect.getdoc(fn) or "").partition("\n\n")[0].split())
+    kind = TileTypeError if isinstance(error, TypeError | AttributeError) else TileValueError
+    why = (str(error) or type(error).__name__).splitlines()[0]
+    return kind(f"{name}() cannot use {', '.join(given)}: {why}", code="TL1407",
+                hint=f"{usage}: {purpose}")  # fmt: skip
 
 
 def caller_frame() -> FrameType:

@@ -1,7 +1,8 @@
 """The command line: `tilelab demo | run | show | simulate | doctor | bench`.
 
 Exit codes: 0 fine; 1 the program failed (an error, or findings of the simulator); 2 the command
-line cannot be followed; 130 interrupted. A script's own exit code is passed on.
+line cannot be followed; 130 interrupted; 141 nobody reads the output any more. A script's own
+exit code is passed on.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tilelab.commands.arguments import (
 )
 from tilelab.commands.failures import message
 from tilelab.commands.kernels import last_kernel_of_file, look_up, to_kernel, wish_of
+from tilelab.commands.pipes import CLOSED, ReaderLeft, reader_may_leave
 from tilelab.commands.progress import progress
 from tilelab.commands.run import DEVICES, device, run_script, script_path
 from tilelab.commands.simulate import (
@@ -158,6 +160,14 @@ def _bench(options: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Follow a command line and return its exit code."""
+    try:
+        with reader_may_leave():
+            return _main(argv)
+    except ReaderLeft:
+        return CLOSED
+
+
+def _main(argv: Sequence[str] | None) -> int:
     options = argparse.Namespace(script="", kernel="")
     words = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -173,6 +183,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except BrokenPipeError:
+        raise
     except Exception as error:  # whatever a user's script raises
         print(message(error, _file(options)), file=sys.stderr)
         return WRONG_USE if getattr(error, "code", "") == USAGE else FAILED

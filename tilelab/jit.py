@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilelab.call_forms import Binder, Call, freeze
-from tilelab.calls import caller_frame
+from tilelab.calls import answers, caller_frame
 from tilelab.errors import TileError, TileValueError
 from tilelab.frontend import (
     Captured,
@@ -27,7 +27,7 @@ from tilelab.frontend import (
     style_of,
 )
 from tilelab.ir import Function
-from tilelab.jit_errors import no_numbers, no_prim_func, no_program
+from tilelab.jit_errors import no_numbers, no_prim_func, no_program, undeclared
 from tilelab.kernel import JITKernel
 from tilelab.language import Kernel, const, prim_func
 from tilelab.logs import notice
@@ -64,6 +64,7 @@ class Options:
         return replace(self, pass_configs={**(self.pass_configs or {}), **pass_configs})
 
 
+@answers("compile", inside=False)
 def compile(
     func: Any,
     out_idx: int | Sequence[int] | None = None,
@@ -83,6 +84,7 @@ def compile(
     return Options(out_idx, target, pass_configs, compile_flags, verbose).kernel(_traced(func))
 
 
+@answers("par_compile", inside=False)
 def par_compile(
     funcs: Iterable[Any],
     out_idx: int | Sequence[int] | None = None,
@@ -305,6 +307,7 @@ class JITImpl:
     def _learn(self, call: Call, key: Hashable) -> EagerSignature:
         learnt = self._learnt.get(key)
         if learnt is None:
+            undeclared(self.func.__name__, call.static)
             learnt = self._learnt[key] = self.eager.learn(call.static)
         return learnt
 
@@ -337,6 +340,7 @@ def _call_form(args: tuple[Any, ...], kwargs: dict[str, Any], around: Hashable) 
     return form
 
 
+@answers("jit", inside=False)
 def jit(
     func: Any = None,
     *,

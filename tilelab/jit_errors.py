@@ -35,6 +35,19 @@ def no_numbers(name: str, given: Mapping[str, Any], error: Exception) -> TileTyp
     )  # fmt: skip
 
 
+def undeclared(name: str, static: Mapping[str, Any]) -> None:
+    """Raise TileTypeError (TL1425) for a tensor that an eager function gets and never declares."""
+    for parameter, value in static.items():
+        if len(getattr(value, "shape", ())) > 0:
+            axes = ", ".join("MNKPQR"[: len(value.shape)])
+            raise TileTypeError(
+                f"{name}() got a tensor for {parameter}, and its body does not say that it is one",
+                code="TL1425",
+                hint=f'write in the body: {axes} = T.const("{axes}"), then '
+                f"{parameter}: T.Tensor[[{axes}], dtype]",
+            )
+
+
 def no_prim_func(func: Any, *, jitted: bool) -> TileTypeError:
     """compile() of something that is no T.prim_func (TL1493)."""
     name = getattr(func, "__name__", "main")

@@ -58,6 +58,39 @@ def test_factory(call: Callable[[], Any], code: str, words: tuple[str, ...]) -> 
     assert caught.error.hint
 
 
+def test_a_tensor_that_no_line_declares() -> None:
+    @tilelab.jit
+    def copy(A, B):
+        with T.Kernel(1, threads=32):
+            B[0] = A[0]
+
+    with expect(TypeError, "TL1425", "a tensor for A", "A: T.Tensor[[M], dtype]"):
+        copy(torch.zeros(4), torch.zeros(4))
+
+
+def test_host_functions() -> None:
+    main = program(T.macro(nothing))
+    with expect(TypeError, "TL1407", "compile() has no argument 'out_index'", "out_idx="):
+        tilelab.compile(main, out_index=[1])
+    with expect(TypeError, "TL1407", "jit() has no argument 'out'", "out_idx="):
+        tilelab.jit(out=[1])
+
+
+def test_a_wrong_call_of_a_kernel_names_the_call() -> None:
+    kernel = tilelab.compile(program(T.macro(nothing)), target="sm_90a")
+    with expect(TypeError, "TL1613", "kernel(torch.zeros(128).half(), torch", "main is defined at"):
+        kernel(torch.zeros(128).half(), torch.zeros(128))
+
+
+def test_a_launch_that_is_not_entered() -> None:
+    with expect(RuntimeError, "TL1405", "T.Kernel(1, threads=32)", "write `with T.Kernel"):
+
+        @T.prim_func
+        def main(A: T.Tensor((4,), "float32")):
+            T.Kernel(1, threads=32)
+            A[0] = 0
+
+
 def test_keyword_of_no_parameter_is_told() -> None:
     """It only tells kernels apart, as in TileLang."""
     with pytest.warns(tilelab.errors.TileWarning, match="no argument 'version'"):

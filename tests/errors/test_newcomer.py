@@ -10,8 +10,9 @@ import pytest
 import torch
 
 import tilelab.language as T
-from tests.errors.told import Body, told
+from tests.errors.told import Body, program, told
 from tests.frontend.helpers import expect
+from tilelab.errors import TileWarning
 
 # -- functions that compute now ------------------------------------------------------------------
 
@@ -97,6 +98,73 @@ def test_numpy_numbers_stay_operands() -> None:
             A[b] = np.float32(2) * A[b + np.int64(1)]
 
     assert "A[b] = 2.0 * A[b + 1]" in main.script()
+
+
+def python_len(A, B, bx):
+    for i in T.Parallel(len(A)):
+        B[i] = A[i]
+
+
+def method_size(A, B, bx):
+    for i in T.Parallel(A.size(0)):
+        B[i] = A[i]
+
+
+def method_half(A, B, bx):
+    B[0] = A[0].half()
+
+
+def method_add(A, B, bx):
+    A.add_(1)
+
+
+def formatted(A, B, bx):
+    return f"{A[0]:.2f}"
+
+
+def bare_type(A, B, bx):
+    T.alloc_shared((128,), dtype=float32)
+
+
+def loose_shape(A, B, bx):
+    T.alloc_shared(128, 64, "float32")
+
+
+def relu(x):
+    if x > 0:
+        return x
+    return 0
+
+
+def plain_helper(A, B, bx):
+    B[0] = relu(A[0])
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        (python_len, "TL1407", ("len computes now", "A.shape[0]")),
+        (method_size, "TL1408", ("A.shape",)),
+        (method_half, "TL1408", ('T.cast(x, "float16")',)),
+        (method_add, "TL1408", ("A[i] += x",)),
+        (formatted, "TL1407", ("T.print(x)",)),
+        (bare_type, "TL1409", ("write T.float32",)),
+        (loose_shape, "TL1101", ("in brackets",)),
+        (plain_helper, "TL1102", ("if x > 0", "put @T.macro above relu")),
+    ],
+)
+def test_habits_of_torch(body: Body, code: str, words: tuple[str, ...]) -> None:
+    told(body, code, *words)
+
+
+def test_print_shows_an_expression(capsys: pytest.CaptureFixture[str]) -> None:
+    def body(A, B, bx):
+        print(A[0])
+        B[0] = A[0]
+
+    with pytest.warns(TileWarning, match=r"T.print\(x\) shows its value"):
+        program(T.macro(body))
+    assert "A[0]" in capsys.readouterr().out
 
 
 # -- operators and names -------------------------------------------------------------------------

@@ -229,4 +229,4 @@ def test_arguments_of_a_call() -> None:
     ):
         with expect(TypeError, code, "hint:") as caught:
             call()
-        assert caught.error.loc is not None
+        assert caught.error.place is not None

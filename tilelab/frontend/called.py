@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 import linecache
 import sys
 import textwrap
@@ -15,7 +16,6 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
-from tilelab.calls import nearest
 from tilelab.errors import Loc
 
 _NOW = frozenset({"builtins", "math", "cmath", "numpy", "torch", "random", "operator"})
@@ -33,6 +33,14 @@ _INSTEAD = {
     "einsum": "T.gemm(A, B, C)", "zeros": "T.clear(tile)", "zeros_like": "T.clear(tile)",
     "ones": "T.fill(tile, 1)", "full": "T.fill(tile, value)", "int": 'T.cast(x, "int32")',
     "float": 'T.cast(x, "float32")', "bool": "a comparison such as x != 0",
+    "len": "A.shape[0], the extent", "size": "A.shape", "dim": "len(A.shape)",
+    "numel": "the product of A.shape", "to": "T.cast(x, dtype)", "astype": "T.cast(x, dtype)",
+    "type": "T.cast(x, dtype)", "half": 'T.cast(x, "float16")', "bfloat16": 'T.cast(x, "bfloat16")',
+    "long": 'T.cast(x, "int64")', "item": "x itself, a number", "format": "T.print(x)",
+    "add_": "`A[i] += x` in a T.Parallel loop", "mul_": "`A[i] *= x` in a T.Parallel loop",
+    "copy_": "T.copy(src, dst)", "zero_": "T.clear(tile)", "fill_": "T.fill(tile, value)",
+    "t": "T.transpose(src, dst)", "T": "T.transpose(src, dst), or transpose_B=True of T.gemm",
+    "permute": "T.transpose(src, dst)", "view": "T.view(A, shape)", "contiguous": "A itself",
     "divmod": "x // y and x % y", "print": "T.print(x)",
 }  # fmt: skip
 
@@ -84,8 +92,13 @@ def instead_of(name: str) -> str:
     language: list[str] = dir(sys.modules.get(_LANGUAGE))
     if name in language:
         return f"write T.{name}(...)"
-    near = nearest(name, (n for n in language if n.islower() and len(n) > 2))
-    return f"write T.{near}(...)" if near else "work with operators and the functions of T"
+    near = difflib.get_close_matches(name, [n for n in language if n.islower()], 1, 0.8)
+    return f"write T.{near[0]}(...)" if near else "work with operators and the functions of T"
+
+
+def in_language(name: str) -> str:
+    """How a bare name is written that T has: `T.copy`; empty where T has none."""
+    return f"T.{name}" if name in dir(sys.modules.get(_LANGUAGE)) else ""
 
 
 def resolve(node: ast.expr, known: Mapping[str, Any]) -> Any:

@@ -8,10 +8,13 @@ as it is.
 from __future__ import annotations
 
 import ast
+import difflib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from types import FrameType, TracebackType
 
+from tilelab.calls import nearest
 from tilelab.errors import (
     Loc,
     TileError,
@@ -19,8 +22,9 @@ from tilelab.errors import (
     TileTypeError,
     TileUndefinedName,
     TileValueError,
+    user_loc,
 )
-from tilelab.frontend.called import call_at, outside_function
+from tilelab.frontend.called import call_at, in_language, instead_of, outside_function
 from tilelab.frontend.session import Session
 from tilelab.ir import Buffer, Node, Region
 
@@ -69,7 +73,7 @@ def explain(error: Exception, session: Session) -> TileError | None:
     if type(error) not in (TypeError, AttributeError, NameError, UnboundLocalError):
         return None
     if isinstance(error, NameError):
-        return TileUndefinedName(str(error), loc=loc, hint="define it, or correct its spelling")
+        return TileUndefinedName(str(error), loc=loc, hint=_undefined(error, traced[-1:]))
     made = _attribute(error) if isinstance(error, AttributeError) else _type(error)
     return made.at(loc)
 
@@ -81,11 +85,29 @@ def advise(error: TileError, session: Session) -> None:
     loc = session.loc_of(error.__traceback__)
     traced = [f for f in _frames(error.__traceback__) if session.is_traced_code(f.f_code)]
     found = outside_function(loc, traced[-1]) if traced else None
-    if found is not None:
+    plain = _plain_helper(error.__traceback__, session)
+    if plain is not None:
+        error.hint = f"put @T.macro above {plain.function}: its `if`, `and` and loops then become "
+        error.hint += "part of the kernel"
+        error.loc = replace(plain, caller=loc)
+    elif found is not None:
         error.message, error.hint = _now(found[0]), found[1]
     elif isinstance(call_at(loc), ast.Subscript):
         other = _indexed(loc)
         error.message, error.hint = other.message, other.hint
+
+
+def _plain_helper(trace: TracebackType | None, session: Session) -> Loc | None:
+    """The place in a plain function of the user's that traced code called, which asked."""
+    place: Loc | None = None
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if session.is_traced_code(code):
+            place = None
+        else:
+            place = user_loc(trace) if place is None and user_loc(trace) else place
+        trace = trace.tb_next
+    return place if place is not None and place.function else None
 
 
 def _now(name: str) -> str:
@@ -137,8 +159,25 @@ def _attribute(error: AttributeError) -> TileError:
     name = about.name if isinstance(about, Buffer) else ""
     if name:
         text = f"the buffer {name} has no attribute {error.name!r}"
-    hint = "use the functions of tilelab.language (T.exp(x), T.reduce_sum(A, s), ...)"
-    return TileNameError(text, code="TL1408", hint=hint if isinstance(about, Node) else "")
+    missing = str(error.name)
+    if isinstance(about, Node):
+        return TileNameError(text, code="TL1408", hint=instead_of(missing))
+    near = nearest(missing, (n for n in dir(about) if not n.startswith("_")))
+    hint = (
+        f"did you mean {near}?" if near else f"dir() of the {type(about).__name__} lists its names"
+    )
+    return TileNameError(text, code="TL1408", hint=hint)
+
+
+def _undefined(error: NameError, frames: list[FrameType]) -> str:
+    """What an undefined name was probably meant to be."""
+    name = str(error.name)
+    known = {n for f in frames for n in (*f.f_locals, *f.f_globals) if not n.startswith("_")}
+    near = difflib.get_close_matches(name, known, 1, 0.7)
+    if near:
+        return f"did you mean {near[0]}?"
+    said = in_language(name)
+    return f"write {said}" if said else "define it, or correct its spelling"
 
 
 def _plain_text(error: Exception) -> str:
@@ -149,7 +188,9 @@ def _plain_text(error: Exception) -> str:
 def _type(error: Exception) -> TileError:
     text = str(error)
     about = {m[1] for m in _KIND.finditer(text)}
-    if " @: " in text:
+    if "format string" in text:
+        hint = "print a value of the kernel with T.print(x), while it runs"
+    elif " @: " in text:
         hint = "multiply tiles with T.gemm(A, B, C), which adds to C"
     elif about & {kind.__name__ for kind in (Buffer, Region)}:
         hint = "work on elements, A[i, j] in a T.Parallel loop, or use a tile operation of T"

@@ -86,7 +86,9 @@ def make_params(fn: FunctionType, outer: Mapping[str, Any] | None = None) -> lis
                 f"Argument {name} is not annotated",
                 code="TL1423",
                 loc=parameter_loc(fn, name),
-                hint=f"write {name}: T.Tensor((M, N), dtype)",
+                hint="a kernel is no method: define it in a function, which may take self"
+                if name == "self"
+                else f"write {name}: T.Tensor((M, N), dtype), or {name}: T.int32 for a number",
             )
         try:
             params.append(make_param(name, found[name]))

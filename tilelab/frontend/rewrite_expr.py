@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from tilelab.errors import Loc, TileNotSupported
 
 TRACER = "__tl"
-_LOADED_BUILTINS = frozenset({"range", "min", "max", "abs", "round", "sum"})
+_LOADED_BUILTINS = frozenset({"range", "min", "max", "abs", "round", "sum", "print"})
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
     ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",

@@ -101,7 +101,9 @@ def _bad_dim(value: Any, what: str) -> TileTypeError:
     said = to_text(value) if isinstance(value, Expr) else shown(value)
     hints = {
         "float": f"write {said.removesuffix('.0')}; `/` gives a float, `//` and ceildiv an int",
-        "str": f"write T.dynamic({said}) for a size that each call brings",
+        "tuple": "extents are arguments of their own: T.Kernel(gx, gy), a shape is flat",
+        "str": f"write T.dynamic({said}) for a size that each call brings; the shape comes before "
+        "the element type",
     }
     given: object = value
     hint = hints.get(

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import builtins
 import operator
+import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from tilelab.errors import TileTypeError
+from tilelab.errors import TileTypeError, TileWarning
 from tilelab.frontend.loops import RangeLoop
 from tilelab.frontend.poison import Poison, raise_poison
 from tilelab.ir import (
@@ -135,6 +137,9 @@ class Values:
         if getattr(builtins, getattr(fn, "__name__", ""), None) is not fn:
             return fn
 
+        if fn is builtins.print:
+            return partial(_shown_now, fn)
+
         def checked(*args: Any, **kwargs: Any) -> Any:
             if any(map(is_traced, args)):
                 name = fn.__name__
@@ -146,6 +151,16 @@ class Values:
             return fn(*args, **kwargs)
 
         return checked
+
+
+def _shown_now(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Python's print, `fn`: it shows how a value of the kernel is computed, not the value."""
+    if any(isinstance(a, Buffer | Region) or is_traced(a) for a in args):
+        warnings.warn(
+            "print() runs while the kernel is traced and shows an expression: T.print(x) shows "
+            "its value while the kernel runs", TileWarning, stacklevel=2,
+        )  # fmt: skip
+    fn(*args, **kwargs)
 
 
 def _operand(value: Any) -> Any:

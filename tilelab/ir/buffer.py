@@ -139,7 +139,7 @@ def _shape_text(shape: tuple[Any, ...]) -> str:
             str(const_int(s) if const_int(s) is not None else getattr(s, "name", "?"))
             for s in shape
         )
-        + ")"
+        + (",)" if len(shape) == 1 else ")")
     )
 
 

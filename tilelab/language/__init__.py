@@ -130,7 +130,7 @@ for _table in _TABLES:
     globals().update(_table)
 __all__ += [name for table in _TABLES for name in table if not name.startswith("_")]
 globals().update({
-    name: _answering(value, f"T.{name}") for name, value in list(globals().items())
+    name: _answering(value, f"T.{name}", inside=True) for name, value in list(globals().items())
     if isinstance(value, FunctionType) and any(name in table for table in (__all__, *_TABLES))
 })  # fmt: skip
 

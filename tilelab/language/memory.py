@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelab.errors import TileTypeError, TileValueError
+from tilelab.errors import TileTypeError, TileValueError, shown
 from tilelab.frontend import as_dims, plain_dtype, session
 from tilelab.ir import Alloc, Buffer, Expr, ScalarBuffer, Scope, Store, as_expr, cast, const_int
 from tilelab.ir.printer import to_text
@@ -55,6 +55,12 @@ SCOPES = {
 
 
 def _alloc(shape: Any, dtype: Any, scope: str, name: str) -> Buffer:
+    if isinstance(dtype, int | Expr) or (isinstance(dtype, tuple | list) and dtype):
+        raise TileTypeError(
+            f"{shown(shape)}, {shown(dtype)} are a shape and an element type: "  # pyright: ignore[reportUnknownArgumentType]
+            f"{shown(dtype)} is no type", code="TL1101",  # pyright: ignore[reportUnknownArgumentType]
+            hint=f'the shape is one argument, in brackets: T.alloc_{name}((128, 64), "float16")',
+        )  # fmt: skip
     _check_scope(scope, tuple(SCOPES))
     where = SCOPES[scope]
     trace = session()
@@ -85,6 +91,6 @@ def _bad_shape(dims: tuple[Expr | int, ...]) -> TileTypeError:
 def _check_scope(scope: str, allowed: tuple[str, ...]) -> None:
     if scope not in allowed:
         raise TileValueError(
-            f"scope={scope!r} is not known here", code="TL1428",
+            f"scope={shown(scope)} is not known here", code="TL1428",
             hint="use " + " or ".join(repr(a) for a in allowed),
         )  # fmt: skip

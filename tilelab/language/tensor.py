@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tilelab.calls import answers
 from tilelab.errors import TileTypeError
 from tilelab.frontend import (
     REF,
@@ -27,6 +28,7 @@ class TensorProxy:
 
     declares_tensor = True
 
+    @answers("T.Tensor")
     def __call__(
         self, shape: Any = None, dtype: Any = DEFAULT_DTYPE, data: Any = None,
         scope: str | None = None, **unused: Any,
@@ -53,6 +55,7 @@ class StridedTensorProxy:
 
     declares_tensor = True
 
+    @answers("T.StridedTensor")
     def __call__(
         self, shape: Any, strides: Any, dtype: Any = DEFAULT_DTYPE, scope: str | None = None,
         **unused: Any,
@@ -146,6 +149,7 @@ def _note(scope: str, shape: Any, dtype: Any, more: dict[str, Any]) -> BufferNot
 class PointerProxy:
     """`A: T.ptr`: a tensor parameter whose shape the body gives with T.make_tensor."""
 
+    @answers("T.ptr")
     def __call__(
         self, dtype: Any = None, storage_scope: str = "global", *, is_size_var: bool = False
     ) -> PointerType:

@@ -58,7 +58,7 @@ class Signature:
         self.name = name
         self.params = tuple(params)
         self.sizes = tuple(sizes)
-        self.loc = loc
+        self.notes = () if loc is None else (f"{name} is defined at {loc}",)
         self.outputs = _positions(name, outputs, self.params, loc)
         self.inputs = tuple(i for i in range(len(params)) if i not in self.outputs)
         self.scalars = tuple(p.var for p in params if isinstance(p, ScalarParam))
@@ -108,7 +108,7 @@ class Signature:
             if name not in missing:
                 known = "is given twice" if name in names else "is no input"
                 raise TileTypeError(
-                    f"argument {name} of {self.name} {known}", code="TL1611", loc=self.loc,
+                    f"argument {name} of {self.name} {known}", code="TL1611", notes=self.notes,
                     hint=f"call {self.name} with: {', '.join(names) or 'none'}",
                 )  # fmt: skip
         return (*args, *(named[name] for name in missing if name in named))
@@ -141,7 +141,7 @@ class Signature:
             extra = "; or compile it with out_idx=[-1]: the last one is then allocated and returned"
         raise TileValueError(
             f"Kernel expected {len(self.inputs)} inputs, but {len(args)} are provided",
-            code="TL1611", loc=self.loc,
+            code="TL1611", notes=self.notes,
             hint=f"call {self.name} with: {names}{extra}",
         )  # fmt: skip
 
@@ -154,7 +154,7 @@ class Signature:
             raise TileTypeError(
                 f"argument {param.name} of {self.name} is a number of type {dtype}, "
                 f"got {_kind(value)}",
-                code="TL1612", loc=self.loc,
+                code="TL1612", notes=self.notes,
                 hint=f"pass a Python {'float' if dtype.is_float else 'int'}",
             )  # fmt: skip
         if dtype.is_int:
@@ -165,7 +165,7 @@ class Signature:
         if not is_tensor(value):
             raise TileTypeError(
                 f"argument {param.name} of {self.name} is a tensor, got {_kind(value)}",
-                code="TL1612", loc=self.loc, hint=f"pass {describe(param)}",
+                code="TL1612", notes=self.notes, hint=f"pass {describe(param)}",
             )  # fmt: skip
         if not is_dense(value):
             raise self._no_elements(param, "a sparse tensor")
@@ -174,7 +174,7 @@ class Signature:
             raise TileTypeError(
                 f"argument {param.name} of {self.name} has dtype {facts.dtype}, "
                 f"expected {_expected_text(expected)}",
-                code="TL1613", loc=self.loc,
+                code="TL1613", notes=self.notes,
                 hint=f"convert it: {param.name}.to({torch_name(expected)}), or declare the "
                 f"parameter as {facts.dtype}",
             )  # fmt: skip
@@ -182,14 +182,14 @@ class Signature:
             raise TileValueError(
                 f"argument {param.name} of {self.name} has {len(facts.shape)} axes "
                 f"{facts.shape}, expected {param.buffer.rank}: {shape_text(param.buffer.shape)}",
-                code="TL1614", loc=self.loc, hint=f"reshape it to {describe(param)}",
+                code="TL1614", notes=self.notes, hint=f"reshape it to {describe(param)}",
             )  # fmt: skip
         return facts
 
     def _no_elements(self, param: Param, what: str) -> TileTypeError:
         return TileTypeError(
             f"argument {param.name} of {self.name} is {what}, without an array of elements",
-            code="TL1612", loc=self.loc, hint=f"pass a dense tensor: {describe(param)}",
+            code="TL1612", notes=self.notes, hint=f"pass a dense tensor: {describe(param)}",
         )  # fmt: skip
 
     def _device(self, facts: Sequence[TensorFacts | None]) -> str | None:
@@ -203,7 +203,7 @@ class Signature:
                 raise TileValueError(
                     f"the arguments of {self.name} lie on different devices: {first[0]} on "
                     f"{first[1]}, {param.name} on {fact.device}",
-                    code="TL1618", loc=self.loc,
+                    code="TL1618", notes=self.notes,
                     hint=f'move all to one: {param.name}.to("{first[1]}")',
                 )  # fmt: skip
         return first[1] if first else None
@@ -216,7 +216,7 @@ class Signature:
             raise TileValueError(
                 f"argument {param.name} of {self.name} has shape {fact.shape}, "
                 f"expected {expected}",
-                code="TL1615", loc=self.loc, hint=self._shape_hint(param, numbers),
+                code="TL1615", notes=self.notes, hint=self._shape_hint(param, numbers),
             )  # fmt: skip
         strides = self.strides_of(position, numbers)
         if not _same_strides(fact, strides):
@@ -241,7 +241,7 @@ class Signature:
         return TileValueError(
             f"argument {param.name} of {self.name} has strides {fact.strides}, expected {word} "
             f"{expected}",
-            code="TL1617", loc=self.loc, hint=hint,
+            code="TL1617", notes=self.notes, hint=hint,
         )  # fmt: skip
 
 
