@@ -103,6 +103,7 @@ def test_random_cases_equal_brute_force() -> None:
     assert merged > CASES // 50  # the rule of merged phases is met often enough to be tested
 
 
+@pytest.mark.expects_findings
 @pytest.mark.parametrize("seed", range(30))
 def test_the_simulator_counts_what_brute_force_does(seed: int) -> None:
     """Random units of a vector read, through thread IR."""

@@ -108,6 +108,7 @@ def test_an_access_that_the_compiler_guards_is_noted(program: Any, said: list[st
     assert "TL2001 (note): " in str(report) and f"{len(report.notes)} note" in report.headline()
 
 
+@pytest.mark.expects_findings
 def test_without_the_guard_it_is_an_error() -> None:
     assert "TL2001" in _report(by_thread(0, guarded=False), configs=UNGUARDED).codes()
 

@@ -139,6 +139,7 @@ def test_a_loop_keeps_its_extent():
 # ---- loops -------------------------------------------------------------------------------------
 
 
+@pytest.mark.expects_findings
 def test_a_loop_that_nothing_ends_is_found_at_once():
     @T.macro
     def body(A, B, bx):
@@ -152,6 +153,7 @@ def test_a_loop_that_nothing_ends_is_found_at_once():
     assert "nothing that it reads changes" in report.findings[0].hint
 
 
+@pytest.mark.expects_findings
 def test_a_loop_that_runs_too_long_is_given_up():
     @T.macro
     def body(A, B, bx):
@@ -165,6 +167,7 @@ def test_a_loop_that_runs_too_long_is_given_up():
     assert report.codes() == ("TL2010",) and "loop_seconds" in report.findings[0].hint
 
 
+@pytest.mark.expects_findings
 def test_steps_are_counted_and_limited():
     """A loop that ends, with too few steps: the same verdict on every machine."""
 
@@ -280,6 +283,7 @@ def test_blocks_break_out_of_a_loop_with_barriers(target):
     np.testing.assert_array_equal(out, np.concatenate(expected))
 
 
+@pytest.mark.expects_findings
 def test_a_barrier_that_threads_broke_away_from():
     @T.macro
     def body(A, B, bx):
@@ -315,6 +319,7 @@ def past_the_end(kind: str) -> Block:
     return b
 
 
+@pytest.mark.expects_findings
 @pytest.mark.parametrize("kind", ["read", "write", "cp.async"])
 def test_runs_past_the_end_of_a_shared_buffer(kind):
     program = past_the_end(kind).program()
@@ -324,6 +329,7 @@ def test_runs_past_the_end_of_a_shared_buffer(kind):
     assert found.loc.line == 50 and found.buffer == "s" and found.index == (64,)
 
 
+@pytest.mark.expects_findings
 def test_a_run_whose_last_element_is_past_the_end():
     b = Block(32)
     s, v = b.shared("s", (34,), "float32"), b.local("v", 4)
@@ -333,6 +339,7 @@ def test_a_run_whose_last_element_is_past_the_end():
     assert [x.code for x in found] == ["TL2001"] and found[0].buffer == "s"
 
 
+@pytest.mark.expects_findings
 def test_races_that_no_barrier_of_the_program_prevents():
     b = Block(64)
     A, B, s = b.tensor("A", (64,)), b.tensor("B", (64,)), b.shared("s", (64,), "float32")
@@ -347,6 +354,7 @@ def test_races_that_no_barrier_of_the_program_prevents():
     assert "a bug of tilelab" in hints[2] and hints[3] == "put a barrier between the two accesses"
 
 
+@pytest.mark.expects_findings
 def test_integer_division_by_zero():
     @T.macro
     def body(A, B, bx):

@@ -156,6 +156,7 @@ def test_json_comes_back():
     assert data["schema"] == "tilelab.simreport/2" and data["ok"] is True
 
 
+@pytest.mark.expects_findings
 def test_findings_come_back():
     program = hopper_gemm(*SIZES)
     kernel = program.kernels[0]

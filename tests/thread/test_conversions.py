@@ -55,6 +55,21 @@ def test_float64_is_rounded_once(dtype: str) -> None:
     assert got.tolist() == want
 
 
+def test_float32_becomes_float16_as_numpy_has_it() -> None:
+    """Small numbers take a way of their own: halfway points, zeros of both signs, any bits."""
+    few = np.arange(0x0C80, dtype=np.uint16).view(np.float16).astype(np.float32)
+    ties = (few[:-1] + few[1:]) / np.float32(2)
+    beside = [np.nextafter(ties, np.float32(side)) for side in (0, 1)]
+    bits = np.random.default_rng(0).integers(0, 1 << 32, 1 << 16, np.uint32)
+    given = np.concatenate([few, ties, *beside, bits.view(np.float32)])
+    given = np.concatenate([given, -given])
+    with np.errstate(all="ignore"):
+        want, got = given.astype(np.float16), converted(given, as_dtype("float16"))
+    nan = np.isnan(want)
+    assert np.array_equal(np.isnan(got), nan)
+    assert np.array_equal(got.view(np.uint16)[~nan], want.view(np.uint16)[~nan])
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2"])
 @pytest.mark.parametrize("source", ["int32", "uint32", "int64", "uint64"])
 def test_integers_are_rounded_once(dtype: str, source: str) -> None:

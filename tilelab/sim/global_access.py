@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,8 @@ from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame
 from tilelab.sim.global_boxes import still_stored
 from tilelab.sim.global_order import Marks, block_of, same_thread, thread_of
-from tilelab.sim.place import CheckedBase, Place
+from tilelab.sim.place import CheckedBase, Place, aligned
+from tilelab.sim.regular import regular
 from tilelab.sim.speech import coordinates
 from tilelab.target import WARP
 
@@ -157,7 +157,10 @@ class GlobalAccess(GlobalReports):
         missing = self._missing(place)
         if missing is not None:
             self._report_missing(place, missing, frame)
-        out = np.asarray(self.group.arrays[place.buffer][place.indices])
+        array = self.group.arrays[place.buffer]
+        shape = np.broadcast_shapes(*(np.shape(i) for i in place.indices))
+        plain = regular(array, place.indices, shape)
+        out = np.asarray(array[place.indices]) if plain is None else plain.load(array)
         return out.reshape(1, 1) if out.ndim == 0 else out
 
     def store_global(self, place: Place, values: Array, frame: Frame) -> None:
@@ -171,6 +174,11 @@ class GlobalAccess(GlobalReports):
         mask, written = self._effective_mask(frame), self.group.written
         shaped = [np.asarray(i) for i in place.indices]
         shape = np.broadcast_shapes(values.shape, *(i.shape for i in shaped))
+        plain = None if mask is not None else regular(array, shaped, shape)
+        if plain is not None and plain.distinct:
+            plain.store(array, values)
+            written.mark_regular(place.buffer, plain)
+            return
         if mask is None:
             array[tuple(np.broadcast_to(i, shape) for i in shaped)] = values
             written.mark(place.buffer, place.indices)
@@ -198,12 +206,16 @@ class GlobalAccess(GlobalReports):
     def _watched(self, buffer: Buffer) -> Marks | None:
         return self.group.order.marks(buffer) if self.group.findings.wants(f.RACE) else None
 
-    def _entries(self, place: Place, frame: Frame) -> _Entries:
+    def _stamps(self, frame: Frame) -> Array:
+        """What is kept of an access that all of a frame's threads make now."""
         group = self.group
         times = group.clocks.own(frame.rows, frame.lanes // WARP)
-        stamps = group.order.stamp(
+        return group.order.stamp(
             group.numbers[frame.rows], frame.lanes, times, (self.loc, self.inserted())
         )
+
+    def _entries(self, place: Place, frame: Frame) -> _Entries:
+        stamps = self._stamps(frame)
         shaped = [np.asarray(i) for i in place.indices]
         shape = np.broadcast_shapes(frame.shape, *(i.shape for i in shaped))
         mask = self._effective_mask(frame)
@@ -222,6 +234,8 @@ class GlobalAccess(GlobalReports):
     def _watched_store(
         self, place: Place, array: Array, values: Array, marks: Marks, frame: Frame
     ) -> None:
+        if self._first_store(place, array, values, marks, frame):
+            return
         entries = self._entries(place, frame)
         where, mine = entries.where, entries.mine
         if not len(mine):
@@ -246,6 +260,24 @@ class GlobalAccess(GlobalReports):
         if lost.any():
             self._report_crowd(place.buffer, entries, lost, frame)
 
+    def _first_store(
+        self, place: Place, array: Array, values: Array, marks: Marks, frame: Frame
+    ) -> bool:
+        """Make a store that is the first access of each of its elements, which lie at constant
+        steps: there is nothing to compare. False: nothing is done."""
+        if self._effective_mask(frame) is not None:
+            return False
+        shape = np.broadcast_shapes(frame.shape, *(np.shape(i) for i in place.indices))
+        plain = regular(array, place.indices, shape)
+        if plain is None or not plain.distinct:
+            return False
+        if any(plain.of(old).any() for old, _ in marks.earlier(reading=False)):
+            return False
+        plain.store(array, values)
+        self.group.written.mark_regular(place.buffer, plain)
+        plain.store(marks.writes, self._stamps(frame))
+        return True
+
     def count_global(self, place: Place, frame: Frame, count: int, what: str) -> None:
         """Count and sample an access of `count` consecutive elements per lane."""
         counters, width = self.group.counters, count * place.buffer.dtype.bytes
@@ -256,10 +288,13 @@ class GlobalAccess(GlobalReports):
         sampled = access.due()
         if not sampled and count == 1:
             return
-        address: Any = 0
-        for index, stride in zip(place.indices, array.strides, strict=True):
-            address = address + np.asarray(index, np.int64) * stride
-        address = np.asarray(address)
+        parts = [
+            np.asarray(index, np.int64) * stride
+            for index, stride in zip(place.indices, array.strides, strict=True)
+        ]
+        if not sampled and all(aligned(part, width).all() for part in parts):
+            return
+        address = np.asarray(sum(parts))
         if count > 1:
             self.check_alignment(address, width, frame, place.buffer)
         shape = np.broadcast_shapes(np.shape(address), frame.shape)

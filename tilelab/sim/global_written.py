@@ -16,6 +16,7 @@ from tilelab.ir import Buffer, Node, TensorParam, walk
 from tilelab.sim import findings as f
 from tilelab.sim.findings import Finding, Findings
 from tilelab.sim.global_order import GlobalOrder, loads_of, reads_of
+from tilelab.sim.regular import Regular
 from tilelab.thread import Program
 
 Array = np.ndarray[Any, Any]
@@ -53,6 +54,12 @@ class GlobalWritten:
         flags = self._flags.get(buffer)
         if flags is not None:
             flags[where] = True
+
+    def mark_regular(self, buffer: Buffer, plain: Regular) -> None:
+        """The elements of an access are written."""
+        flags = self._flags.get(buffer)
+        if flags is not None:
+            plain.store(flags, True)
 
 
 def note_unwritten(

@@ -123,7 +123,7 @@ class CheckedBase:
         return type(self.statement) in _INSERTED
 
     def check_alignment(self, address: Any, width: int, frame: Frame, buffer: Buffer) -> None:
-        bad = np.asarray(address) % width != 0
+        bad = ~aligned(np.asarray(address), width)
         if frame.mask is not None:
             bad = bad & frame.mask
         if not bad.any():
@@ -145,6 +145,12 @@ def outside(what: str, buffer: Buffer, at: tuple[int, ...], extents: tuple[int, 
         f"{what} of {buffer.root.name}{where} is outside axis {axis}, "
         f"whose extent is {extents[axis]}"
     )
+
+
+def aligned(address: Array, width: int) -> Any:
+    """Where byte addresses are multiples of a width."""
+    low = address & (width - 1) if width & (width - 1) == 0 else address % width
+    return low == 0
 
 
 def first_of(place: Place) -> Place:
