@@ -19,6 +19,8 @@ from tilelab.sim.findings import Finding, Findings
 from tilelab.sim.frame import Array, Frame
 from tilelab.sim.global_order import GlobalOrder
 from tilelab.sim.global_written import GlobalWritten
+from tilelab.sim.model import target_of
+from tilelab.sim.register_pool import RegisterPool
 from tilelab.sim.registers import Registers
 from tilelab.sim.shadow import Access, Shadow
 from tilelab.sim.shared import SharedMemory
@@ -68,6 +70,15 @@ class BlockGroup:
         self.transfers: list[Any] = []  # TMA loads under way
         self.landing: list[Any] = []  # TMA stores that have not written global memory
         self.speech = Speech()
+        self._pool: RegisterPool | None = None
+
+    @property
+    def register_pool(self) -> RegisterPool:
+        """What setmaxnreg shares out."""
+        if self._pool is None:
+            limits = target_of(self.kernel).limits
+            self._pool = RegisterPool(self.kernel, limits.registers_per_sm, self.size)
+        return self._pool
 
     def coordinates(self, row: int) -> tuple[int, ...]:
         """blockIdx of a row, x first."""

@@ -12,7 +12,12 @@ from tilelab.sim.barriers import MBarriers
 from tilelab.sim.frame import Array
 from tilelab.sim.lanes import Lanes
 from tilelab.sim.place import Place
-from tilelab.sim.waits import BarrierWait, PhaseWait
+from tilelab.sim.register_pool import WARPGROUP
+from tilelab.sim.waits import BarrierWait, PhaseWait, RegisterWait
+from tilelab.sim.work import Work
+from tilelab.thread.costs import COSTS
+
+_SYNC = Work("sync", COSTS["sync"].issue, COSTS["sync"].latency)
 
 
 class BarrierLanes(Lanes):
@@ -45,6 +50,18 @@ class BarrierLanes(Lanes):
             text = f"named barrier {number} is used here and by warp {other}, without an order "
             text += "between the two uses: their arrivals may be counted together"
             self.report(f.BARRIER_MISUSE, text, hint="give each set of threads its own barrier")
+
+    def set_registers(self, count: int, raises: bool) -> Iterator[Any]:
+        """setmaxnreg: wait for registers of the block's pool, or give some back."""
+        frame, pool = self.frame, self.group.register_pool
+        own = np.unique(frame.lanes // WARPGROUP)
+        self.clock.spend(_SYNC, frame, self.memory.loc, 1.0)
+        if raises:
+            wait = RegisterWait(pool, frame.rows, own, count, self.memory.loc)
+            yield from self.waiting(wait)
+            pool.take(wait.rows, own, count)
+        else:
+            pool.give_back(frame.rows, own, count)
 
     def waiting(self, wait: Any) -> Iterator[Any]:
         """Count a wait, and give way to other strands where it holds."""

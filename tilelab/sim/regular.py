@@ -40,9 +40,8 @@ class Regular:
 
     def load(self, array: Array) -> Array:
         """The elements, in the access's shape."""
-        out = np.empty(self.extents, array.dtype)
-        out[...] = self.of(array)
-        out.shape = self.shape
+        out = np.empty(self.shape, array.dtype)
+        out.reshape(self.extents)[...] = self.of(array)
         return out
 
     def store(self, array: Array, values: Any) -> None:

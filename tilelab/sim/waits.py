@@ -15,6 +15,7 @@ from tilelab.errors import Loc
 from tilelab.sim.barriers import MBarriers
 from tilelab.sim.frame import Array
 from tilelab.sim.group import BlockGroup
+from tilelab.sim.register_pool import RegisterPool
 
 
 class Wait(Protocol):
@@ -69,6 +70,32 @@ class BarrierWait:
         came, needs = group.barriers.missing(self.number, row)
         name = "__syncthreads" if self.number == 0 else f"named barrier {self.number}"
         return f"waits at {name}, where {came} of {needs} threads have come"
+
+
+@dataclass
+class RegisterWait:
+    """setmaxnreg.inc: the block's pool holds what the warpgroups ask for."""
+
+    pool: RegisterPool
+    rows: Array
+    warpgroups: Array
+    count: int
+    loc: Loc | None
+
+    def blocked(self, group: BlockGroup) -> Array:
+        lacks = self.pool.wanted(self.rows, self.warpgroups, self.count)
+        return self.rows[(lacks > self.pool.free[self.rows]) & ~group.dead[self.rows]]
+
+    def missing(self, group: BlockGroup, row: int) -> str:
+        pool = self.pool
+        lacks = int(pool.wanted(np.array([row]), self.warpgroups, self.count)[0])
+        which = " and ".join(map(str, self.warpgroups.tolist()))
+        held = "/".join(map(str, pool.held[row].tolist()))
+        return (
+            f"waits for {self.count} registers a thread (setmaxnreg) of warpgroup {which}: {lacks} "
+            f"more than it has, and {int(pool.free[row])} are given back (the kernel starts with "
+            f"{pool.launched} a thread, its warpgroups hold {held} now)"
+        )
 
 
 @dataclass

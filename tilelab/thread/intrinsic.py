@@ -118,6 +118,11 @@ class Machine(Protocol):
 
     def mbarrier_wait(self, bar: Any, parity: Array) -> Iterator[Any]: ...
 
+    def set_registers(self, count: int, raises: bool) -> Iterator[Any]:
+        """Let each thread of the running warpgroups have `count` registers, of those that the
+        block's warpgroups share."""
+        ...
+
     def fence(self, kind: str) -> None:
         """ "proxy_async", "mbarrier_init" or "wgmma"."""
         ...

@@ -260,3 +260,60 @@ def roles_meet_at_one_named_barrier_by_mistake(ok):
                 B[tx] = s[383 - tx]
 
     return main
+
+
+@bug("TL2004")
+def more_registers_than_are_given_back(ok):
+    @T.prim_func
+    def main(A: T.Tensor((384,), "float32"), B: T.Tensor((384,), "float32")):
+        with T.Kernel(1, threads=384):
+            tx = T.get_thread_binding()
+            with T.ws(0, 1):
+                T.set_max_nreg(208 if ok else 224, 1)  # BUG
+                B[tx] = A[tx]
+            with T.ws(2):
+                T.set_max_nreg(80, 0)
+                B[tx] = A[tx] + 1.0
+
+    return main
+
+
+@bug("TL2004")
+def nobody_gives_registers_back(ok):
+    @T.prim_func
+    def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=256):
+            tx = T.get_thread_binding()
+            T.annotate_min_blocks_per_sm(2)
+            with T.ws(0):
+                T.set_max_nreg(168, 1)  # BUG
+                B[tx] = A[tx]
+            with T.ws(1):
+                if ok:
+                    T.set_max_nreg(40, 0)
+                B[tx] = A[tx] + 1.0
+
+    return main
+
+
+@bug("TL2004")
+def registers_wait_for_who_waits(ok):
+    @T.prim_func
+    def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=256):
+            T.annotate_min_blocks_per_sm(2)
+            done = T.alloc_barrier(128)
+            tx = T.get_thread_binding()
+            with T.ws(0):
+                T.set_max_nreg(200, 1)  # BUG
+                T.mbarrier_arrive(done)
+                B[tx] = A[tx]
+            with T.ws(1):
+                if ok:
+                    T.set_max_nreg(56, 0)
+                T.mbarrier_wait_parity(done, 0)
+                if not ok:
+                    T.set_max_nreg(56, 0)
+                B[tx] = A[tx] + 1.0
+
+    return main

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -14,20 +14,21 @@ from tilelab.thread.intrinsics.helpers import INLINE, LANE_ID, SHUFFLED
 _SHUFFLE = "PTX ISA, shfl.sync"
 
 
-def _budget(m: Machine) -> None:
-    """Changes how many registers a warp may use, nothing a program can see."""
-    m.whole(128, "setmaxnreg")
-
-
 def _setmaxnreg(name: str, direction: str, n: int) -> Intrinsic:
     assert 24 <= n <= 256 and n % 8 == 0, f"setmaxnreg takes 24 to 256 in steps of 8, not {n}"
     text = f"""
 template <int N> {INLINE} void {name}() {{
   asm volatile("setmaxnreg.{direction}.sync.aligned.u32 %0;" ::"n"(N));
 }}"""
+    raises = direction == "inc"
+
+    def meaning(m: Machine) -> Iterator[Any]:
+        m.whole(128, "setmaxnreg")
+        yield from m.set_registers(n, raises)
+
     return Intrinsic(
-        f"{name}_{n}", (), f"tl::{name}<{n}>()", text, _budget, group="warpgroup", cost="sync",
-        needs=Feature.SETMAXNREG, source="PTX ISA, setmaxnreg",
+        f"{name}_{n}", (), f"tl::{name}<{n}>()", text, meaning, group="warpgroup", cost="sync",
+        needs=Feature.SETMAXNREG, waits=True, source="PTX ISA, setmaxnreg",
     )  # fmt: skip
 
 
