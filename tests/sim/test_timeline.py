@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
+import torch
 
+import tilelab
+import tilelab.language as T
 from tests.sim.programs import Block, ampere_gemm, hopper_gemm, load, loop
 from tests.sim.test_gemm import gemm_arrays
 from tilelab.errors import TileValueError
@@ -57,6 +61,47 @@ def test_cp_async_runs_ahead_of_the_products():
         return simulate(ampere_gemm(*sizes, stages=stages), arrays).overlaps()[0].share
 
     assert share(2) < share(3) < share(4)
+
+
+def pipelined_by_cp_async(stages: int) -> SimReport:
+    """A product whose tiles cp.async brings, in `stages` slots."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 256), "float16"),
+        B: T.Tensor((256, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((64, 32), "float16")
+            b = T.alloc_shared((32, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(8, num_stages=stages):
+                T.copy(A[0, k * 32], a)
+                T.copy(B[k * 32, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    kernel = tilelab.compile(main, target="sm_80")
+    a, b = torch.ones(64, 256).half(), torch.ones(256, 64).half()
+    return kernel.simulate(a, b, torch.empty(64, 64))
+
+
+@pytest.mark.parametrize("stages", [2, 3])
+def test_copies_by_cp_async_name_their_slot(stages: int, tmp_path: Path) -> None:
+    """Each iteration's copies fill the next slot; the wait for them says which, and an arrow in
+    the trace leads from one to the other."""
+    report = pipelined_by_cp_async(stages)
+    copies = [e for e in report.events if e.kind == "cp.async"]
+    each = len(copies) // 8
+    assert [e.stage for e in copies] == [k % stages for k in range(8) for _ in range(each)]
+    waits = [e.stage for e in report.events if e.kind == "wait" and e.name == "cp.async"]
+    assert [w for w in waits if w is not None] == [k % stages for k in range(8)]
+    assert [o.stage for o in report.overlaps()] == [None, *range(stages)]
+    assert sum(o.copies for o in report.overlaps()[1:]) == len(copies)
+    trace = json.loads(report.write_trace(tmp_path / "t.json").read_text("utf-8"))
+    assert sum(e["ph"] == "s" for e in trace["traceEvents"]) == 8
 
 
 @pytest.mark.parametrize("seed", range(4))

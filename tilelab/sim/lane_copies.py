@@ -84,9 +84,9 @@ class CopyLanes(BarrierLanes):
         moved = num_bytes * frame.active() / len(frame.rows)
         end = self.clock.copy(
             moved, frame.rows, memory.loc, kind="cp.async", track=ASYNC_COPIES,
-            name=dst.buffer.root.name,
+            name=dst.buffer.root.name, stage=_slot(dst),
         )  # fmt: skip
-        self.clock.copies.add(end)
+        self.clock.copies.add(end, _slot(dst))
 
     def _fetched(self, src: Place, count: int, ok: Any) -> Array:
         if ok is None or (not varies(ok) and ok):
@@ -114,7 +114,7 @@ class CopyLanes(BarrierLanes):
         self.cp_async_commit()
         for copy in self.copies.take(0, self.acting()):
             self._finish_copy(copy)
-        self.mbarrier_arrive(bar, 0, self.clock.copies.take(0))
+        self.mbarrier_arrive(bar, 0, self.clock.copies.take(0)[0])
 
     def _no_wait(self) -> Iterator[Any]:
         self.group.counters.add(self.memory.loc, "waits", len(self.frame.rows))
@@ -223,3 +223,11 @@ class CopyLanes(BarrierLanes):
                 thread=transfer.warp * 32, buffer=buffer,
             )  # fmt: skip
             transfer.finish_store()
+
+
+def _slot(place: Place) -> int | None:
+    """Which of the versions that a pipeline made of a tile a place lies in; None: it has one."""
+    buffer = place.buffer
+    if buffer.origin is None or buffer.rank != buffer.origin.rank + 1:
+        return None
+    return int(np.asarray(place.indices[0]).flat[0])

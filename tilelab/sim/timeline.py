@@ -63,23 +63,26 @@ class Engine:
 
 @dataclass
 class Groups:
-    """When asynchronous work ends: since the last commit, and by committed group."""
+    """When asynchronous work ends, and which slot it fills (None: none): since the last commit,
+    and by committed group."""
 
     open: float = 0.0
-    groups: list[float] = field(default_factory=list[float])
+    slot: int | None = None
+    groups: list[tuple[float, int | None]] = field(default_factory=list[tuple[float, "int | None"]])
 
-    def add(self, end: float) -> None:
-        self.open = max(self.open, end)
+    def add(self, end: float, slot: int | None = None) -> None:
+        self.open, self.slot = max(self.open, end), self.slot if slot is None else slot
 
     def commit(self) -> None:
-        self.groups.append(self.open)
-        self.open = 0.0
+        self.groups.append((self.open, self.slot))
+        self.open, self.slot = 0.0, None
 
-    def take(self, pending: int) -> float:
-        """When all groups but the newest `pending` are done; they are forgotten."""
+    def take(self, pending: int) -> tuple[float, int | None]:
+        """When all groups but the newest `pending` are done, and the slot of the last of these;
+        they are forgotten."""
         count = max(len(self.groups) - pending, 0)
         done, self.groups = self.groups[:count], self.groups[count:]
-        return max(done, default=0.0)
+        return max((end for end, _ in done), default=0.0), done[-1][1] if done else None
 
 
 class Timeline:
@@ -235,7 +238,8 @@ class Clock:
     def finish(self, groups: Groups, pending: int, loc: Loc | None, name: str) -> None:
         """Wait for committed groups of asynchronous work."""
         if self.timeline is not None:
-            self._wait(groups.take(pending), loc, name=name)
+            until, slot = groups.take(pending)
+            self._wait(until, loc, stage=slot, name=name)
 
     def _wait(self, until: float, loc: Loc | None, **facts: Any) -> None:
         start, self.now = self.now, max(self.now, until) + COSTS["wait"].latency

@@ -73,7 +73,7 @@ def _kernel(
         out.append(_slice(event, start, end, pid, tid))
         if event.stage is None:
             continue
-        if event.kind == "tma load":
+        if event.kind in ("tma load", "cp.async"):
             flights[event.stage] = (end, tid)
         elif event.kind == "wait" and event.stage in flights:
             done, source = flights.pop(event.stage)
