@@ -34,6 +34,24 @@ def test_serial_loops() -> None:
     assert [(f.var.lo, f.var.hi) for f in loops[:3]] == [(0, 7), (2, 5), (2, 6)]
 
 
+def test_variables_bound_loops() -> None:
+    @T.prim_func
+    def main(A: Vec):
+        with T.Kernel(1):
+            first = T.alloc_var("int64", init=1)
+            step = T.alloc_var("int32", init=2)
+            for i in T.serial(first, first + 3):
+                A[i] = i
+            for j in T.serial(step):
+                A[j] = j
+            for k in T.serial(0, N, step):
+                A[k] = k
+
+    loops = [s for s in main.function.kernels[0].body.body if isinstance(s, For)]
+    assert [f.var.name for f in loops] == ["i", "j", "k"]
+    assert str(loops[0].var.dtype) == "int64"
+
+
 def test_step_zero() -> None:
     with expect(ValueError, "TL1441"):
 

@@ -47,7 +47,8 @@ def _count(what: str, value: Any) -> Any:
 def _number(what: str, part: str, value: Any) -> Any:
     """An integer known now or in the kernel. TileTypeError (TL1435) for anything else."""
     number = None
-    if not isinstance(value, bool) and not (hasattr(value, "shape") and value.shape != ()):
+    whole = hasattr(value, "shape") and value.shape != () and not hasattr(value, "__expr__")
+    if not isinstance(value, bool) and not whole:  # a variable (T.alloc_var) is a scalar
         with contextlib.suppress(TileTypeError):
             number = as_expr(value)
     if number is None or not number.dtype.is_int:
