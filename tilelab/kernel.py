@@ -24,6 +24,7 @@ from tilelab.runtime.module import LoadedVariant, Variant
 from tilelab.runtime.options import compiler_options, config_map
 from tilelab.runtime.shipping import Shipment, pack, unpack
 from tilelab.runtime.simulated import raise_findings, run_simulated
+from tilelab.runtime.untouched import Untouched
 from tilelab.sim.simulate import OPTIONS
 from tilelab.target import Target, parse_target
 from tilelab.views import SimulationReport, show
@@ -55,7 +56,12 @@ class JITKernel(Inspection):
         self.pass_configs = {**dict(wishes.get("pass_configs", ())), **config_map(pass_configs)}
         outputs = _outputs(function, out_idx)
         self.signature = Signature(
-            function.name, packed_params(function), function.sizes, outputs, function.loc
+            function.name,
+            packed_params(function),
+            function.sizes,
+            outputs,
+            function.loc,
+            Untouched.of(function),
         )
         wanted = parse_target(target)
         options = compiler_options(wishes.get("compile_flags"), self.pass_configs)

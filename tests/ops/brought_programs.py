@@ -162,7 +162,115 @@ def check_helpers_and_variables(target: Any, device: str) -> None:
     assert torch.equal(d, want)
 
 
+def check_private_reductions(target: Any, device: str) -> None:
+    """T.reduce_* of arrays of each thread, into an array and a variable, in a branch too."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 8, 4), "float32"), B: T.Tensor((64, 4), "float32"),
+        C: T.Tensor((64,), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=64) as _:
+            tx = T.get_thread_binding()
+            rows = T.alloc_local((8, 4), "float32")
+            sums = T.alloc_local((4,), "float32")
+            largest = T.alloc_var("float32", init=-1.0)
+            for i, j in T.grid(8, 4):
+                rows[i, j] = A[tx, i, j]
+            T.reduce_sum(rows, sums, dim=0)
+            for j in T.serial(4):
+                B[tx, j] = sums[j]
+            if tx % 2 == 0:
+                T.reduce_absmax(sums, largest, dim=0)
+                T.reduce_max(rows[0, 0:4], largest, dim=0, clear=False)
+            C[tx] = largest
+
+    a = torch.randn(64, 8, 4, device=device)
+    b, c = tilelab.compile(main, out_idx=[1, 2], target=target)(a)
+    want = torch.maximum(a.sum(1).abs().amax(1), a[:, 0].amax(1))
+    want[1::2] = -1
+    assert torch.allclose(b, a.sum(1), atol=1e-5)
+    assert torch.allclose(c, want, atol=1e-5)
+
+
+def check_atomics_of_tiles_and_runs(target: Any, device: str) -> None:
+    """A number to every element of a buffer or slice, once; runs by slices, with what was there."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((1,), "float32"), B: T.Tensor((70, 50), "float32"), C: T.Tensor((1,), "int32"),
+        D: T.Tensor((4, 8), "float16"), V: T.Tensor((8,), "float16"), P: T.Tensor((8,), "float16"),
+    ):  # fmt: skip
+        with T.Kernel(2, threads=96) as bx:
+            T.atomic_add(A, 1)
+            T.atomic_max(B[bx * 40 : (bx + 1) * 40, :], 3.0)
+            T.atomic_add(B[bx * 40 : (bx + 1) * 40, 0:3], bx + 1)
+            for _i in T.Parallel(300):
+                T.atomic_add(C, 1)
+            if bx == 0 and T.get_thread_binding() == 0:
+                place = D[1, 0:2]
+                P[0:2] = T.atomic_addx2(place, V[0:2], return_prev=True)
+                P[2:6] = T.atomic_addx4(D[1, 2:6], V[2:6], return_prev=True)
+                T.atomic_addx4(D[2, 4:8], V[0:4])
+
+    a, b = torch.zeros(1, device=device), torch.zeros(70, 50, device=device)
+    c = torch.zeros(1, dtype=torch.int32, device=device)
+    d, v = (torch.randn(n, device=device).half() for n in ((4, 8), (8,)))
+    p, before = torch.zeros(8, device=device).half(), d.clone()
+    tilelab.compile(main, target=target)(a, b, c, d, v, p)
+    want = torch.full_like(b, 3.0)
+    want[:40, :3] += 1
+    want[40:, :3] += 2
+    before_run = before.clone()
+    before[1, :6] += v[:6]
+    before[2, 4:] += v[:4]
+    assert a.item() == 2
+    assert c.item() == 600
+    assert torch.equal(b, want)
+    assert torch.equal(d, before)
+    assert torch.equal(p[:6], before_run[1, :6])
+
+
+def check_barriers_of_operations(target: Any, device: str) -> None:
+    """With the option that leaves barriers to the program, those inside of one operation stay."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 512), "float32"), B: T.Tensor((4,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            tile = T.alloc_fragment((4, 512), "float32")
+            sums = T.alloc_fragment((4,), "float32")
+            T.copy(A, tile)
+            T.reduce_sum(tile, sums, dim=1)
+            T.copy(sums, B)
+
+    options = {"tl.disable_thread_storage_sync": True}
+    kernel = tilelab.compile(main, out_idx=[1], target=target, pass_configs=options)
+    a = torch.randn(4, 512, device=device)
+    assert torch.allclose(kernel(a), a.sum(1), atol=1e-3)
+
+
+def check_tensors_left_out(target: Any, device: str) -> None:
+    """None for a tensor that no kernel touches."""
+    rows = T.dynamic("rows")
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((rows, 64), "float32"), Bias: T.Tensor((rows, 64), "float32"),
+        B: T.Tensor((rows, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(T.ceildiv(rows, 32), threads=64) as bx:
+            tile = T.alloc_fragment((32, 64), "float32")
+            T.copy(A[bx * 32, 0], tile)
+            T.copy(tile, B[bx * 32, 0])
+
+    kernel = tilelab.compile(main, out_idx=[2], target=target)
+    a = torch.randn(50, 64, device=device)
+    assert torch.equal(kernel(a, None), a)
+    assert torch.equal(kernel(A=a, Bias=None), a)
+
+
 CHECKS: tuple[Callable[[Any, str], None], ...] = (
     check_run_time_extents, check_run_time_extents_of_a_role, check_copies_of_elements,
-    check_flattened_fragment, check_helpers_and_variables,
+    check_flattened_fragment, check_helpers_and_variables, check_private_reductions,
+    check_atomics_of_tiles_and_runs, check_barriers_of_operations, check_tensors_left_out,
 )  # fmt: skip

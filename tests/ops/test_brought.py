@@ -86,3 +86,59 @@ def test_cuda_text_compiles(target: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     for kernel in made:
         assert compile_cuda(kernel.get_kernel_source(kernel_only=False), chip)[0]
     assert len(made) >= len(CHECKS)
+
+
+def _summing(start: int | None) -> Any:
+    @T.prim_func
+    def main(A: T.Tensor((1,), "int32")):
+        with T.Kernel(1, threads=1) as _:
+            total = T.alloc_var("int32") if start is None else T.alloc_var("int32", start)
+            steps = T.alloc_var("int32")
+            steps = 3
+            for k in T.serial(steps):
+                total += k
+            A[0] = total
+
+    return tilelab.compile(main, out_idx=[0], target=HOPPER)
+
+
+@pytest.mark.expects_findings
+def test_variables_without_a_first_value() -> None:
+    """They are 0 on a GPU, as with TileLang, and the simulator reports the read."""
+    text = _summing(None).get_kernel_source()
+    assert "int total = 0;" in text
+    assert "int steps;" in text
+    with pytest.raises(TileError, match=r"TL2002: total .* is read before it is written"):
+        _summing(None)()
+    assert "int total;" in _summing(5).get_kernel_source()
+    assert _summing(5)().item() == 8
+
+
+def test_a_tensor_that_is_left_out_and_needed() -> None:
+    rows = T.dynamic("rows")
+
+    @T.prim_func
+    def main(A: T.Tensor((rows,), "int32"), B: T.Tensor((4,), "int32"), C: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=32) as _:
+            for i in T.Parallel(4):
+                B[i] = rows
+
+    kernel = tilelab.compile(main, target=HOPPER)
+    b = torch.zeros(4, dtype=torch.int32)
+    with pytest.raises(TypeError, match=r"TL1612: argument A .* nothing tells the size rows"):
+        kernel(None, b, None)
+    with pytest.raises(TypeError, match="TL1612: argument B of main is a tensor, got None"):
+        kernel(torch.zeros(7, dtype=torch.int32), None, None)
+    kernel(torch.zeros(7, dtype=torch.int32), b, None)
+    assert b.tolist() == [7] * 4
+
+
+def test_arrays_and_tiles_do_not_mix() -> None:
+    with pytest.raises(TileError, match="TL1522"):
+
+        @T.prim_func
+        def main(A: T.Tensor((4,), "int32")):
+            with T.Kernel(1, threads=32) as _:
+                own = T.alloc_local((4,), "int32")
+                tile = T.alloc_fragment((1,), "int32")
+                T.reduce_sum(own, tile, dim=0)

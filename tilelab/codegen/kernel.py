@@ -7,11 +7,13 @@ from typing import Any
 
 from tilelab.codegen.access import is_register
 from tilelab.codegen.context import Context
+from tilelab.codegen.expr import expr
+from tilelab.codegen.first_values import may_be_unset
 from tilelab.codegen.source import WIDTH
 from tilelab.codegen.stmt import statements
 from tilelab.codegen.values import type_name
 from tilelab.dtypes import UINT64, DType
-from tilelab.ir import Buffer, Node, Scope, Store, Var, walk
+from tilelab.ir import Buffer, Const, Node, Scope, Store, Var, walk
 from tilelab.thread.nodes import Invoke, Ref, SharedSlot, TensorMap, ThreadKernel, VectorCopy
 
 DYNAMIC = "buf_dyn_shmem"
@@ -142,8 +144,12 @@ def _locals(ctx: Context) -> None:
             _view(buffer, "", ctx)
             continue
         name, kind = _declare(buffer, ctx)
-        array = f"alignas(16) {kind} {name}[{buffer.static_shape[0]}];"
-        ctx.out.line(f"{kind} {name};" if is_register(buffer) else array, buffer, buffer.loc)
+        text = f"alignas(16) {kind} {name}[{buffer.static_shape[0]}];"
+        if is_register(buffer):
+            text = f"{kind} {name};"
+            if may_be_unset(buffer, ctx.kernel.body):
+                text = f"{kind} {name} = {expr(Const(0, buffer.dtype), ctx)};"
+        ctx.out.line(text, buffer, buffer.loc)
 
 
 def _views(ctx: Context) -> None:

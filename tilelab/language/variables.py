@@ -6,7 +6,7 @@ from typing import Any
 
 from tilelab.errors import TileTypeError
 from tilelab.frontend import Variable, open_kernel, session
-from tilelab.ir import Let, Stmt, Var, as_expr, cast
+from tilelab.ir import Expr, Let, Stmt, Var, as_expr, cast
 
 
 def let(v: Any, value: Any) -> Stmt:
@@ -22,5 +22,5 @@ def let(v: Any, value: Any) -> Stmt:
     return trace.emit(Let(v, cast(as_expr(value, v.dtype), v.dtype), loc=trace.loc()))
 
 
-NAMES: dict[str, Any] = {"Var": Variable, "let": let}
+NAMES: dict[str, Any] = {"PrimExpr": Expr, "Var": Variable, "let": let}
 """What this module adds to the language."""

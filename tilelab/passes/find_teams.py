@@ -53,7 +53,7 @@ def find_teams(kernel: Kernel, thread: Var | None, ctx: PassContext) -> Kernel:
 
 
 def _spreads(n: Node) -> bool:
-    return isinstance(n, ParallelFor) or (isinstance(n, TileOp) and n.team != "each")
+    return isinstance(n, ParallelFor) or (isinstance(n, TileOp) and n.ran_by != "each")
 
 
 def _spread_in(node: Node) -> list[Node]:
@@ -125,7 +125,7 @@ class _Teams:
             names = ", ".join(sorted({b.name for b in foreign}))
             raise self.refused(stmt, f"other threads hold parts of {names}")
         for op in spread:
-            if isinstance(op, TileOp) and op.team == "warps":
+            if isinstance(op, TileOp) and op.ran_by == "warps":
                 raise self.refused(
                     op, f"{op.op_name} needs whole warps, and here are {count} threads"
                 )

@@ -92,9 +92,11 @@ class Pending:
         """Whether threads may still be using a buffer."""
         return any(id(buffer) in held for held in (self.written, self.read, self.atomic))
 
-    def conflict(self, accesses: list[tuple[Buffer, str]]) -> str | None:
-        """Why `accesses` must wait; None when they need not."""
+    def conflict(self, accesses: list[tuple[Buffer, str]], only: set[int] | None) -> str | None:
+        """Why `accesses` (those to buffers `only`) must wait; None when they need not."""
         for buffer, mode in accesses:
+            if only is not None and id(buffer) not in only:
+                continue
             name = buffer.root.name
             if mode != WRITE and id(buffer) in self.written:
                 return f"{name} was written by other threads"
@@ -117,6 +119,14 @@ def insert_sync(program: Program, ctx: PassContext) -> Program:
     return replace(program, kernels=kernels)
 
 
+def _exchanged(kernel: ThreadKernel, ctx: PassContext) -> set[int] | None:
+    """Where the program orders accesses itself: the buffers (ids) that lowerings exchange values in
+    inside of one operation, which are ordered here all the same. None: all are."""
+    if not ctx.option("tl.disable_thread_storage_sync", False):
+        return None
+    return {id(slot.buffer) for slot in kernel.shared if slot.of_one_op}
+
+
 class Syncer:
     """Inserts barriers into one kernel; roles get named barriers of their own threads."""
 
@@ -133,7 +143,7 @@ class Syncer:
         self.role: tuple[int, int] | None = None
         self.own_barriers = True
         self.lanes: Threads | None = None  # inside a branch that part of one warp takes
-        self.by_program = bool(ctx.option("tl.disable_thread_storage_sync", False))
+        self.only = _exchanged(kernel, ctx)
         self._numbers: dict[tuple[int, int], int] = {}
         self._taken = set(named_barriers(kernel))
 
@@ -199,7 +209,7 @@ class Syncer:
                 if state.uses(other):
                     mine, its = buffer.root.name, other.root.name
                     return f"{mine} takes over the bytes of {its}, which other threads may be using"
-        return None if self.by_program else state.conflict(accesses)
+        return state.conflict(accesses, self.only)
 
     def _of_role(self, barrier: Invoke) -> Invoke:
         """A barrier of the block; inside a role the barrier of its own threads. One that the

@@ -34,6 +34,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import rewrite_statements, substitute
 from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.infer_layouts import threads_of
+from tilelab.tile.ops.atomic import AtomicFill
 from tilelab.tile.ops.copy import Copy
 
 
@@ -55,7 +56,9 @@ def settle_loops(kernel: Kernel, ctx: PassContext) -> Kernel:
 
 
 def _store_of(node: Node) -> Node | None:
-    """The store that a copy of one element is."""
+    """The store that a copy of one element is; the instruction that updates one."""
+    if isinstance(node, AtomicFill) and all(const_int(e) == 1 for e in node.dst.extents):
+        return node.at(node.dst.buffer, (as_expr(0),) * len(node.dst.tile_shape))
     if not isinstance(node, Copy):
         return None
     regions = (node.src, node.dst)

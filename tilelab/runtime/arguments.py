@@ -24,6 +24,7 @@ from tilelab.runtime.tensors import (
     stored_dtype,
     torch_name,
 )
+from tilelab.runtime.untouched import Untouched
 from tilelab.thread.nodes import LONGEST_AXIS, Alignment
 
 Param = TensorParam | ScalarParam
@@ -54,8 +55,9 @@ class Signature:
         sizes: Sequence[Var] = (),
         outputs: Sequence[int] = (),
         loc: Loc | None = None,
+        untouched: Untouched | None = None,
     ) -> None:
-        self.name = name
+        self.name, self.untouched = name, untouched or Untouched()
         self.params = tuple(params)
         self.sizes = tuple(sizes)
         self.notes = () if loc is None else (f"{name} is defined at {loc}",)
@@ -82,7 +84,7 @@ class Signature:
             param = self.params[position]
             if isinstance(param, ScalarParam):
                 values[position] = self._scalar(param, value)
-            else:
+            elif value is not None or position not in self.untouched.positions:
                 values[position] = value
                 facts[position] = self._tensor(param, value)
         device = self._device(facts)
@@ -95,7 +97,7 @@ class Signature:
         for position, fact in enumerate(facts):
             if fact is not None:
                 self._check_layout(position, fact, numbers)
-        return Binding(tuple(values), tuple(facts), sizes, device)
+        return self.untouched.completed(self, Binding(tuple(values), tuple(facts), sizes, device))
 
     def ordered(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """The inputs of a call in order, given those passed by name.

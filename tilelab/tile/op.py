@@ -122,6 +122,11 @@ class TileOp(Stmt):
     op_name: ClassVar[str] = ""
     team: ClassVar[str] = "warps"
 
+    @property
+    def ran_by(self) -> str:
+        """The `team` of this very operation: for some, its operands decide."""
+        return self.team
+
     def operands(self, *effects: str) -> tuple[Region, ...]:
         """Operands with any of the given effects ("reads", "writes", "updates")."""
         return tuple(getattr(self, n) for n, e in _effects(type(self)).items() if e in effects)

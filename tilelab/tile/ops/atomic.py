@@ -10,6 +10,7 @@ from tilelab.errors import TileTypeError, TileValueError
 from tilelab.ir import (
     Alloc,
     Buffer,
+    Const,
     Expr,
     Load,
     LoopKind,
@@ -19,7 +20,6 @@ from tilelab.ir import (
     Store,
     Var,
     as_expr,
-    binary,
     cast,
     const_int,
     is_scalar,
@@ -38,9 +38,17 @@ from tilelab.thread.intrinsics.atomic import (
 )
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import both, expand, guard_of, guarded, tile_extents, walk_tile
+from tilelab.tile.elementwise import (
+    both,
+    expand,
+    first_replica,
+    guard_of,
+    guarded,
+    tile_extents,
+    walk_tile,
+)
 from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, updates
-from tilelab.tile.operands import as_region, check_same_tile, here
+from tilelab.tile.operands import as_region, check_same_tile, here, settled
 
 _PLACES = (Scope.GLOBAL, Scope.SHARED)
 
@@ -49,9 +57,11 @@ def atomic_add(
     dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False,
     use_tma: bool = False, annotations: Any = None,
 ) -> Any:  # fmt: skip
-    """Add to one element, `T.atomic_add(C[i], v)`, or to a tile, `T.atomic_add(C[i, j], tile)`.
+    """Add to one element, `T.atomic_add(C[i], v)`, which every thread does that comes here; or to a
+    tile, `T.atomic_add(C[i, j], tile)`, each of whose elements one thread updates.
 
-    `value`: a scalar for an element; a buffer or region for a tile, of any scope and type.
+    `value`: a scalar for an element; a buffer or region for a tile, of any scope and type, or a
+    scalar that goes to every element of `dst`, a buffer or region.
     `return_prev`: give what the element held before (elements only; the update happens once).
     Parts of a tile outside a tensor are skipped. Raises TileTypeError (TL1752, TL1753) for
     operands that cannot be updated and TileValueError (TL1754, TL1503) for options and shapes
@@ -99,12 +109,13 @@ def atomic_store(dst: Any, src: Any, memory_order: str = "seq_cst") -> Any:
 
 def atomic_addx2(dst: Any, value: Any, return_prev: bool = False) -> Any:
     """Add two neighbouring elements, from `value` on, to those from `dst` on (one instruction
-    for 16-bit types): `T.atomic_addx2(C[i, j], A[i, j])`."""
+    for 16-bit types): `T.atomic_addx2(C[i, j], A[i, j])`, or slices. `return_prev`: give a slice
+    of what each element held before (then each has an instruction of its own)."""
     return _add_run(2, dst, value, return_prev)
 
 
 def atomic_addx4(dst: Any, value: Any, return_prev: bool = False) -> Any:
-    """Add four neighbouring elements, from `value` on, to those from `dst` on."""
+    """Add four neighbouring elements, from `value` on, to those from `dst` on. See atomic_addx2."""
     return _add_run(4, dst, value, return_prev)
 
 
@@ -160,7 +171,12 @@ def _update(op: str, dst: Any, value: Any, memory_order: str | None, return_prev
         return _update_element(op, _element(dst, "dst", op), value, order, return_prev)
     if isinstance(value, Buffer | Region) and not is_scalar(value):
         return _update_tile(op, dst, value, order, return_prev)
+    if isinstance(dst, Buffer | Region) and op in _TILE_WIDE and not return_prev:
+        return _update_all(op, dst, value, order)
     return _update_element(op, _element(dst, "dst", op), value, order, return_prev)
+
+
+_TILE_WIDE = ("add", "max", "min")
 
 
 def _update_element(op: str, place: Ref, value: Any, order: str, return_prev: bool) -> Any:
@@ -172,16 +188,19 @@ def _update_element(op: str, place: Ref, value: Any, order: str, return_prev: bo
     return step if result is None else result
 
 
-def _add_run(count: int, dst: Any, value: Any, return_prev: bool) -> Any:
-    if return_prev:
-        raise TileValueError(
-            f"T.atomic_addx{count} cannot give {count} previous values", code="TL1754", loc=here(),
-            hint="use T.atomic_add(..., return_prev=True) for each element",
-        )  # fmt: skip
-    place, builder, loc = _element(dst, "dst", "add"), current(), here()
-    dtype = place.buffer.dtype
+def _first(value: Any) -> Any:
+    """The first element of a buffer or slice; other things as they are."""
+    if isinstance(value, Region):
+        return Load(value.buffer, value.starts)
     if isinstance(value, Buffer) and not is_scalar(value):
-        value = Load(value, (as_expr(0),) * value.rank)
+        return Load(value, (as_expr(0),) * value.rank)
+    return value
+
+
+def _add_run(count: int, dst: Any, value: Any, return_prev: bool) -> Any:
+    place, builder, loc = _element(_first(dst), "dst", "add"), current(), here()
+    dtype = place.buffer.dtype
+    value = _first(value)
     if not isinstance(value, Load):
         raise TileTypeError(
             f"value is {value!r}, which is no element of a buffer", code="TL1752", loc=loc,
@@ -190,8 +209,13 @@ def _add_run(count: int, dst: Any, value: Any, return_prev: bool) -> Any:
     pack = Buffer(builder.fresh("pack"), (count,), dtype, Scope.LOCAL, loc=loc)
     builder.emit(Alloc(pack, loc=loc), anywhere=True)
     for k in range(count):
-        source = Load(value.buffer, (*value.indices[:-1], value.indices[-1] + k))
-        builder.emit(Store(pack, (as_expr(k),), cast(source, dtype), loc=loc), anywhere=True)
+        source = cast(Load(value.buffer, (*value.indices[:-1], value.indices[-1] + k)), dtype)
+        if return_prev:
+            target = Ref(place.buffer, (*place.indices[:-1], place.indices[-1] + k))
+            source = _update_element("add", target, source, "relaxed", True)
+        builder.emit(Store(pack, (as_expr(k),), source, loc=loc), anywhere=True)
+    if return_prev:
+        return Region(pack, (as_expr(0),), (count,), (0,))
     registers = Ref(pack, (as_expr(0),), count)
     step = Invoke(atomic_add_run(count, dtype), (place, registers), loc=loc)
     return builder.emit(step)
@@ -213,6 +237,62 @@ def _update_tile(op: str, dst: Any, value: Any, order: str, return_prev: bool) -
     made.check()
     current().emit(made)
     return made
+
+
+def _update_all(op: str, dst: Any, value: Any, order: str) -> AtomicFill:
+    target = as_region(dst, "dst")
+    _check_place(target.buffer, op)
+    kept = settled(cast(as_expr(value, target.dtype), target.dtype))
+    made = AtomicFill(target, kept, op, order, loc=here())
+    current().emit(made)
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class AtomicFill(TileOp):
+    """`dst = dst op value` for every element, each in one step by one thread."""
+
+    op_name: ClassVar[str] = "atomic"
+    team: ClassVar[str] = "any"
+
+    dst: Region = updates()
+    value: Expr = as_expr(0)
+    op: str = "add"
+    order: str = "relaxed"
+
+    def check(self) -> None:
+        if any(const_int(e) is None for e in self.dst.tile_shape):
+            raise TileValueError(
+                f"an atomic {self.op} of a number to a tile of {self.dst.buffer.name} whose "
+                "extents are known only at run time", code="TL1754", loc=self.loc,
+                hint="loop over its elements with T.Parallel",
+            )  # fmt: skip
+
+    def label(self) -> str:
+        return f"{self.op} -> {self.dst.buffer.name}"
+
+    def reference(self, env: Env) -> None:
+        combine = OPERATIONS[self.op].numpy
+        value: Any = self.value.value if isinstance(self.value, Const) else self.value
+        env.put(self.dst, combine(env.get(self.dst), value))
+
+    def at(self, buffer: Buffer, index: tuple[Expr, ...]) -> Invoke:
+        """The update of one element."""
+        record = atomic(self.op, self.dst.dtype, self.order)
+        return Invoke(record, (Ref(buffer, self.dst.index(index)), self.value), loc=self.loc)
+
+
+@lowering(AtomicFill)
+def _each_element(op: AtomicFill, ctx: LowerContext) -> Iterable[Stmt]:
+    """Threads take the elements in turn."""
+    extents = tile_extents(op.dst)
+    spread = Fragment.blocked(extents or (1,), ctx.num_threads)
+    walk = walk_tile(ctx, spread, 1)
+    index = expand(op.dst, walk.index[: len(extents)])
+    ok = both(walk.inside, guard_of(ctx, op.dst, walk.index[: len(extents)]))
+    ok = both(first_replica(ctx, spread), ok)  # fewer elements than threads
+    body = [guarded(ok, [op.at(ctx.placed(op.dst.buffer), index)], op.loc)]
+    yield walk.over(LoopKind.LANES, body, op.loc)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,8 +347,7 @@ def _threads(op: AtomicTile, ctx: LowerContext) -> Iterable[Stmt]:
         width = ctx.vector_width(op.dst, extents[-1], run)
     walk = walk_tile(ctx, spread, width)
     ok = both(walk.inside, guard_of(ctx, op.dst, walk.index))
-    for extent, stride in spread.replicas:  # an element that several threads hold counts once
-        ok = both(ok, binary("==", ctx.tid // stride % extent, 0))
+    ok = both(ok, first_replica(ctx, spread))  # an element that several threads hold counts once
     target = Ref(ctx.placed(op.dst.buffer), op.dst.index(expand(op.dst, walk.index)), width)
     values = [_value(op, ctx, walk.index, walk.chunk * width, k) for k in range(width)]
     body = _step(op, ctx, target, values, walk.chunk * width, width * walk.chunks)

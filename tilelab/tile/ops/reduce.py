@@ -17,6 +17,7 @@ from tilelab.tile.context import LowerContext
 from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, updates
 from tilelab.tile.operands import as_region, here, is_whole, shape_text
 from tilelab.tile.ops.reduce_lower import reduce_tile
+from tilelab.tile.ops.reduce_private import reduce_private
 
 KINDS = ("sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
 NAN_KINDS = ("max", "min", "absmax")
@@ -28,12 +29,13 @@ def reduce(
 ) -> Reduce:  # fmt: skip
     """Combine `buffer` along axis `dim` into `out` (that axis removed, or kept with extent 1).
 
-    `buffer`, `out`: fragments or shared buffers, whole or a region. `reduce_type`: "sum", "max",
-    "min", "abssum", "absmax", "bitand", "bitor" or "bitxor". `clear=False` combines with what
-    `out` holds instead of replacing it. Every thread that holds an element of `out` gets the
-    result. Values are combined in the type of `out`. A maximum or minimum passes over NaN unless
-    `nan_propagate`. Raises TileValueError (TL1521) for an unknown kind, axis or shape,
-    TileNotSupported (TL1522) for other memory, TileTypeError (TL1525) for bits of floats.
+    `buffer`, `out`: fragments or shared buffers, whole or a region; or both arrays of each thread.
+    `reduce_type`: "sum", "max", "min", "abssum", "absmax", "bitand", "bitor" or "bitxor".
+    `clear=False` combines with what `out` holds instead of replacing it. Every thread that holds
+    an element of `out` gets the result. Values are combined in the type of `out`. A maximum or
+    minimum passes over NaN unless `nan_propagate`. Raises TileValueError (TL1521) for an unknown
+    kind, axis or shape, TileNotSupported (TL1522) for other memory, TileTypeError (TL1525) for
+    bits of floats.
     """
     del batch, annotations  # hints of the peer change no result
     _check_kind(reduce_type, nan_propagate)
@@ -163,13 +165,13 @@ class Reduce(TileOp):
 
     def check(self) -> None:
         for region, name in ((self.src, "buffer"), (self.dst, "out")):
-            if region.buffer.scope not in (Scope.FRAGMENT, Scope.SHARED):
+            if region.buffer.scope not in (Scope.FRAGMENT, Scope.SHARED) and not self.is_private:
                 raise TileNotSupported(
                     f"{name} = {region.buffer.name} of a reduction lives in "
                     f"{region.buffer.scope.value} memory",
                     code="TL1522",
                     loc=self.loc,
-                    hint="use a fragment or a shared buffer",
+                    hint="use fragments or shared buffers, or arrays of each thread on both sides",
                 )
             if self.kind.startswith("bit") and region.dtype.is_float:
                 raise TileTypeError(
@@ -196,6 +198,15 @@ class Reduce(TileOp):
             )
 
     @property
+    def is_private(self) -> bool:
+        """Whether each thread reduces an array of its own."""
+        return {self.src.buffer.scope, self.dst.buffer.scope} == {Scope.LOCAL}
+
+    @property
+    def ran_by(self) -> str:
+        return "each" if self.is_private else self.team
+
+    @property
     def keeps_axis(self) -> bool:
         """Whether `dst` has an axis of extent 1 in place of the reduced one."""
         return len(self.dst.tile_shape) == len(self.src.tile_shape)
@@ -207,6 +218,8 @@ class Reduce(TileOp):
         return replace(self, spread=spread)
 
     def layout_rule(self, ctx: LayoutContext) -> Iterable[Fact]:
+        if self.is_private:
+            return
         extents = tuple(int(const_int(e) or 0) for e in self.src.tile_shape)
         vars = tuple(Var(f"c{i}", lo=0, hi=e - 1) for i, e in enumerate(extents))
         zero = as_expr(0)
@@ -235,6 +248,12 @@ class Reduce(TileOp):
 def in_registers(region: Region) -> bool:
     """Whether a region is a whole fragment (others are moved there, or brought back)."""
     return region.buffer.scope is Scope.FRAGMENT and is_whole(region)
+
+
+@lowering(Reduce, when=lambda op, ctx: op.is_private)
+def _own_array(op: Reduce, ctx: LowerContext) -> Iterable[Stmt]:
+    """Each thread goes through its own array."""
+    return reduce_private(ctx, op, COMBINES[op.kind])
 
 
 @lowering(Reduce)
