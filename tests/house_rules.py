@@ -24,7 +24,7 @@ RANKS = {
     "artifact": 7, "language": 7, "compiler": 7, "jit": 7, "kernel": 7, "bench": 7, "autotuner": 7,
     "call_forms": 7, "jit_errors": 7, "pass_config": 7, "suggest": 7, "profiler": 7, "shim": 7,
     # The host side of TileLang's surface, one module for each of its names.
-    "carver": 7, "contrib": 7, "engine": 7, "env": 7, "testing": 7, "tileop": 7,
+    "carver": 7, "contrib": 7, "engine": 7, "env": 7, "intrinsics": 7, "testing": 7, "tileop": 7,
     "tools": 7, "transform": 7, "tvm": 7, "utils": 7,
     "plot": 8, "widgets": 8,
     "notebook": 8, "cli": 8, "demo": 8, "doctor": 8, "commands": 8,

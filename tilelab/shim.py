@@ -17,6 +17,21 @@ PEER = "tilelang"
 OURS = __name__.partition(".")[0]
 # TileLang brings its own `tvm`; its programs import a few names from there.
 _ANSWERED = {PEER: OURS, "tvm": f"{OURS}.tvm"}
+# Modules of the peer (of several versions) that are one here.
+_INTRINSICS = f"{OURS}.intrinsics"
+_MOVED = {
+    **{
+        f"{PEER}.cuda{rest}": _INTRINSICS
+        for rest in (
+            "", ".intrinsics", ".intrinsics.layout", ".intrinsics.layout.mma_layout",
+            ".intrinsics.layout.utils", ".intrinsics.macro",
+            ".intrinsics.macro.mma_macro_generator",
+        )
+    },
+    f"{PEER}.intrinsics.mma_layout": _INTRINSICS,
+    f"{PEER}.intrinsics.mma_macro_generator": _INTRINSICS,
+    f"{PEER}.intrinsics.utils": _INTRINSICS,
+}  # fmt: skip
 
 
 class _SameModule(Loader):
@@ -43,7 +58,7 @@ class PeerFinder(MetaPathFinder):
         root, _, rest = fullname.partition(".")
         if root not in _ANSWERED:
             return None
-        ours = _ANSWERED[root] + ("." + rest if rest else "")
+        ours = _MOVED.get(fullname) or _ANSWERED[root] + ("." + rest if rest else "")
         try:
             module = importlib.import_module(ours)
         except ModuleNotFoundError as error:
