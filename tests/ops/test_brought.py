@@ -142,3 +142,9 @@ def test_arrays_and_tiles_do_not_mix() -> None:
                 own = T.alloc_local((4,), "int32")
                 tile = T.alloc_fragment((1,), "int32")
                 T.reduce_sum(own, tile, dim=0)
+
+
+def test_tables_of_addresses() -> None:
+    for declare in (lambda: T.Tensor([4], T.ptr), lambda: T.Tensor[[4], T.ptr]):
+        with pytest.raises(TileError, match="TL1770: a tensor of T"):
+            declare()

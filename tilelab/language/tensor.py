@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilelab.calls import answers
-from tilelab.errors import TileTypeError
+from tilelab.errors import TileNotSupported, TileTypeError
 from tilelab.frontend import (
     REF,
     PointerParam,
@@ -41,6 +41,12 @@ class TensorProxy:
             raise _no_shape("T.Tensor")
         if data is not None:
             return view(data, shape, dtype)
+        if isinstance(dtype, PointerProxy | PointerType):
+            raise TileNotSupported(
+                "a tensor of T.ptr is a table of addresses, which kernels here cannot follow",
+                code="TL1770",
+                hint="pass each tensor as a parameter, or all of them stacked in one tensor",
+            )  # fmt: skip
         return TensorType(as_dims(shape, "a tensor"), plain_dtype(dtype))
 
     def __getitem__(self, key: Any) -> TensorType:

@@ -131,7 +131,7 @@ def _covers(store: Store, loop: ParallelFor) -> bool:
     terms, constant = linear(place)
     extents = {v.key: const_int(e) or 0 for v, e in zip(loop.vars, loop.extents, strict=True)}
     weight = 1
-    for factor, key in sorted((factor, key) for key, (_, factor) in terms.items()):
+    for key, (_, factor) in sorted(terms.items(), key=lambda term: term[1][1]):
         if factor != weight or key not in extents:
             return False
         weight *= extents[key]
