@@ -73,7 +73,7 @@ class Untouched:
         what = "no tensor is passed" if unknown is None else f"nothing tells the size {unknown}"
         raise TileTypeError(
             f"argument {params[missing[0]].name} of {signature.name} is None, and then {what}",
-            code="TL1612", loc=signature.loc,
+            code="TL1612", notes=signature.notes,
             hint="pass one of the tensors that have it in their shape",
         )  # fmt: skip
 
