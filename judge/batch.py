@@ -12,13 +12,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.exercise import UsageError, load_exercise
+from judge.exercise import UsageError, load_exercise, read_regular
 from judge.report import validate
 
 JUDGE = Path(__file__).resolve().parent / "judge.py"
@@ -50,13 +51,20 @@ def find_work(folder: Path, exercise: str) -> list[Work]:
     for path in sorted(folder.rglob("*.py")):
         if path.is_symlink() or not path.is_file():
             continue
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
         found.append(
-            Work(_no_formula(path.relative_to(folder).as_posix()), str(path), digest, name)
+            Work(_no_formula(path.relative_to(folder).as_posix()), str(path), _digest(path), name)
         )
     if not found:
         raise UsageError(f"there is no .py file under {folder}")
     return found
+
+
+def _digest(path: Path) -> str:
+    """The hash of a file's text; of the reason where it cannot be graded."""
+    try:
+        return hashlib.sha256(read_regular(path)).hexdigest()
+    except UsageError as error:
+        return hashlib.sha256(str(error).encode()).hexdigest()
 
 
 def _no_formula(name: str) -> str:
@@ -64,9 +72,30 @@ def _no_formula(name: str) -> str:
     return f"./{name}" if name[:1] in ("=", "+", "-", "@") else name
 
 
-def grade_one(path: str, exercise: str, options: Sequence[str]) -> dict[str, Any]:
+def grade_one(
+    path: str, exercise: str, options: Sequence[str], digest: str = ""
+) -> dict[str, Any]:  # fmt: skip
     """The report of one submission, graded in a process of its own (on any machine that has the
-    file and this judge)."""
+    file and this judge).
+
+    A copy is graded that nobody else can reach, and only where its text has the given digest: the
+    table would else name a text that was not graded."""
+    try:
+        data = read_regular(Path(path))
+    except UsageError as error:
+        return {"error": str(error)}
+    if digest and hashlib.sha256(data).hexdigest() != digest:
+        return {"error": "it was changed after the batch began: run the batch again"}
+    with tempfile.TemporaryDirectory(prefix="judge-") as folder:
+        copy = Path(folder) / "submission.py"
+        copy.write_bytes(data)
+        report = _grade_file(str(copy), exercise, options)
+    if "error" in report:
+        return {"error": report["error"].replace(str(copy), Path(path).name)}
+    return report
+
+
+def _grade_file(path: str, exercise: str, options: Sequence[str]) -> dict[str, Any]:
     command = [sys.executable, str(JUDGE), exercise, path, "--json", *options]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS,
@@ -155,7 +184,7 @@ def run_batch(
     table.begin(work)
     pool = ThreadPoolExecutor(max(jobs, 1))
     try:
-        running = {pool.submit(grade_one, w.path, w.exercise, options): w for w in todo}
+        running = {pool.submit(grade_one, w.path, w.exercise, options, w.digest): w for w in todo}
         for done, future in enumerate(as_completed(running), 1):
             row = row_of(running[future], future.result())
             table.add(row)
@@ -186,7 +215,8 @@ def run_on_cluster(
         raise UsageError(f"no scheduler answers at {address}: {error}") from None
     with client:
         futures = {
-            client.submit(grade_one, w.path, w.exercise, list(options), pure=False, retries=3,
+            client.submit(grade_one, w.path, w.exercise, list(options), w.digest, pure=False,
+                          retries=3,
                           key=f"judge-{w.exercise}-{w.digest}-{i}"): w
             for i, w in enumerate(todo)
         }  # fmt: skip

@@ -6,7 +6,9 @@ solutions, each with its code on the first line) and accepted/ (other right ones
 
 from __future__ import annotations
 
+import errno
 import importlib.util
+import os
 import re
 import stat
 from dataclasses import dataclass
@@ -100,17 +102,28 @@ def load_exercise(name: str) -> Exercise:
     return Exercise(matches[0], folder, module.EXERCISE)
 
 
+def read_regular(path: Path) -> bytes:
+    """The bytes of a student's file; refuses links, devices and huge files.
+
+    What is looked at is what was opened: the name may stand for another file a moment later."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        problem = "is no regular file" if error.errno == errno.ELOOP else error.strerror
+        raise UsageError(f"{path}: {problem}") from error
+    with os.fdopen(handle, "rb") as stream:
+        state = os.fstat(handle)
+        if not stat.S_ISREG(state.st_mode):
+            raise UsageError(f"{path} is no regular file")
+        data = stream.read(MAX_SOURCE + 1)
+    if len(data) > MAX_SOURCE:
+        raise UsageError(f"{path} has {state.st_size} bytes, the limit is {MAX_SOURCE}")
+    return data
+
+
 def read_submission(path: Path) -> str:
     """The text of a student's file; refuses links, devices, huge and undecodable files."""
     try:
-        state = path.lstat()
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from error
-    if not stat.S_ISREG(state.st_mode):
-        raise UsageError(f"{path} is no regular file")
-    if state.st_size > MAX_SOURCE:
-        raise UsageError(f"{path} has {state.st_size} bytes, the limit is {MAX_SOURCE}")
-    try:
-        return path.read_bytes().decode("utf-8")
+        return read_regular(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is no UTF-8 text") from error

@@ -1,14 +1,14 @@
 """What the worker's process gives up before it runs a student's code.
 
-Runs inside the worker. Hides rlimits, the network namespace, Landlock and seccomp; says which of
-them took hold, so that the judge can call a partial sandbox partial. None of it needs root.
+Runs inside the worker. Hides rlimits, the network namespace and Landlock (`calls.py` has seccomp);
+says which of them took hold, so that the judge can call a partial sandbox partial. None of it needs
+root.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import resource
 import shutil
 import struct
@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-NO_NEW_PRIVS, SET_SECCOMP, SECCOMP_FILTER = 38, 22, 2
-CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWNS, CLONE_THREAD = (
-    0x10000000, 0x40000000, 0x00020000, 0x00010000,
-)  # fmt: skip
+from judge.calls import NO_NEW_PRIVS, filter_calls
+
+CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWNS = 0x10000000, 0x40000000, 0x00020000
 MS_NOSUID, MS_NODEV, MS_REC, MS_PRIVATE = 2, 4, 1 << 14, 1 << 18
 TEMPORARY_BYTES = 16 << 20
-EPERM, ENOSYS = 1, 38
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def lock_down(
     writable = bool(temporary) and (bool(outer) or _mount_temporary(libc, temporary))
     folders = [*python_folders(), *readable]
     state["files"] = _restrict_files(libc, folders, temporary if writable else "")
-    state["calls"] = _filter_calls(libc)
+    state["calls"] = filter_calls(libc)
     return state
 
 
@@ -220,74 +218,3 @@ def _allow(libc: ctypes.CDLL, rules: int, path: str, rights: int) -> None:
         libc.syscall(ADD_RULE, rules, 1, struct.pack("=Qi", rights, handle), 0)
     finally:
         os.close(handle)
-
-
-# -- calls: seccomp -------------------------------------------------------------------------------
-
-# Numbers of the calls that a pure function has no use for, on each machine.
-# fmt: off
-X86_64 = {
-    "socket": 41, "fork": 57, "vfork": 58, "execve": 59, "kill": 62, "ptrace": 101,
-    "rt_sigqueueinfo": 129, "pivot_root": 155, "chroot": 161, "mount": 165, "umount2": 166,
-    "swapon": 167, "reboot": 169, "init_module": 175, "delete_module": 176, "tkill": 200,
-    "add_key": 248, "request_key": 249, "keyctl": 250, "unshare": 272, "rt_tgsigqueueinfo": 297,
-    "perf_event_open": 298, "open_by_handle_at": 304, "setns": 308, "process_vm_readv": 310,
-    "process_vm_writev": 311, "finit_module": 313, "bpf": 321, "execveat": 322,
-    "userfaultfd": 323, "pidfd_send_signal": 424, "io_uring_setup": 425, "pidfd_open": 434,
-}
-AARCH64 = {
-    "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "unshare": 97, "init_module": 105,
-    "delete_module": 106, "ptrace": 117, "kill": 129, "tkill": 130, "rt_sigqueueinfo": 138,
-    "reboot": 142, "socket": 198, "add_key": 217, "request_key": 218, "keyctl": 219,
-    "execve": 221, "swapon": 224, "rt_tgsigqueueinfo": 240, "perf_event_open": 241,
-    "open_by_handle_at": 265, "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271,
-    "finit_module": 273, "bpf": 280, "execveat": 281, "userfaultfd": 282,
-    "pidfd_send_signal": 424, "io_uring_setup": 425, "pidfd_open": 434,
-}
-# fmt: on
-# machine: (audit architecture, number of clone, denied calls)
-MACHINES = {"x86_64": (0xC000003E, 56, X86_64), "aarch64": (0xC00000B7, 220, AARCH64)}
-CLONE3, X32_BIT = 435, 0x40000000
-LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-ALLOW, FAIL, KILL = 0x7FFF0000, 0x00050000, 0x80000000
-
-
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
-
-
-def filter_program(audit: int, clone: int, denied: Iterable[int]) -> bytes:
-    """The filter: threads may start, processes may not; denied calls fail with EPERM.
-
-    clone3 hides its flags behind a pointer, so it "does not exist" and libc falls back to clone.
-    """
-    ops = [
-        (LOAD, 0, 0, 4),  # architecture
-        (EQUAL, 1, 0, audit),
-        (RETURN, 0, 0, KILL),
-        (LOAD, 0, 0, 0),  # number of the call
-        (AT_LEAST, 0, 1, X32_BIT),
-        (RETURN, 0, 0, FAIL | ENOSYS),
-        (EQUAL, 0, 1, CLONE3),
-        (RETURN, 0, 0, FAIL | ENOSYS),
-        (EQUAL, 0, 4, clone),
-        (LOAD, 0, 0, 16),  # low word of the first argument: the flags
-        (ANY_BIT, 0, 1, CLONE_THREAD),
-        (RETURN, 0, 0, ALLOW),
-        (RETURN, 0, 0, FAIL | EPERM),
-    ]
-    for number in denied:
-        ops += [(EQUAL, 0, 1, number), (RETURN, 0, 0, FAIL | EPERM)]
-    ops.append((RETURN, 0, 0, ALLOW))
-    return b"".join(struct.pack("HBBI", *op) for op in ops)
-
-
-def _filter_calls(libc: ctypes.CDLL | None) -> str:
-    machine = MACHINES.get(platform.machine())
-    if libc is None or machine is None or libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
-        return ""
-    audit, clone, denied = machine
-    code = filter_program(audit, clone, denied.values())
-    program = _Program(len(code) // 8, code)
-    done = libc.prctl(SET_SECCOMP, SECCOMP_FILTER, ctypes.byref(program), 0, 0) == 0
-    return "seccomp" if done else ""

@@ -17,7 +17,7 @@ from typing import Any
 FLAGS = frozenset({
     "network", "process", "signal", "writes_file", "reads_judge", "native_code", "patched",
     "channel_tampered", "worker_exit", "introspection", "artifact_invalid",
-    "environment", "limits",
+    "environment", "limits", "denied",
 })  # fmt: skip
 """Every flag that a verdict may carry."""
 
@@ -31,7 +31,8 @@ _EVENTS = {
     "shutil.": "writes_file", "gc.get_objects": "introspection",
     "gc.get_referrers": "introspection", "sys.setprofile": "introspection",
     "sys.settrace": "introspection", "os.putenv": "environment", "os.unsetenv": "environment",
-    "resource.setrlimit": "limits",
+    "resource.setrlimit": "limits", "resource.prlimit": "limits", "os.utime": "writes_file",
+    "os.setxattr": "writes_file", "os.removexattr": "writes_file", "signal.pthread_kill": "signal",
 }  # fmt: skip
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _TRACED = ("/judge/worker.py", "/judge/compiling.py")  # a traceback quotes these

@@ -29,6 +29,7 @@ FILE = "solution.py"
 LIBRARIES = ("numpy", "torch")
 """What a file may well import, loaded before the watch begins."""
 MAX_DEPTH, MAX_TEXT, MAX_BITS = 4, 300, 256
+DENIED = (errno.EPERM, errno.EACCES, errno.EROFS)
 NO_ROOM = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
 
@@ -107,17 +108,27 @@ class Worker:
         actions = {"load": self.load, "call": self.call, "compile": self.compile}
         while line := self._requests.readline():
             request = json.loads(line)
+            watch = self.watch  # the student's code may put another in its place
             try:
                 answer = actions[request["op"]](request)
             except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's
                 answer = {"op": "raised", "error": describe(error)}
-                if isinstance(error, SystemExit) and self.watch is not None:
-                    self.watch.name("worker_exit")  # kept alive here; what was tried is the same
+                if watch is not None:
+                    self._name(watch, error)
             with contextlib.suppress(Exception):  # a full or replaced stdout is the student's
                 sys.stdout.flush()
-            if self.watch is not None:
-                self.watch.look_for_patches()
+            if watch is not None:
+                if self.watch is not watch:
+                    watch.name("patched")
+                watch.look_for_patches()
             self.say({**answer, "nonce": request["nonce"]})
+
+    def _name(self, watch: Watch, error: BaseException) -> None:
+        """Say what an exception tells of what was tried."""
+        if isinstance(error, SystemExit):
+            watch.name("worker_exit")  # kept alive here; what was tried is the same
+        if getattr(error, "errno", None) in DENIED:
+            watch.name("denied")
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run the student's file as a module and find its entry function."""

@@ -115,6 +115,16 @@ def test_a_half_written_line_is_graded_again(folder: Path, tmp_path: Path) -> No
     assert Table(path).missing(work) == work
 
 
+def test_a_file_that_changes_meanwhile_is_not_graded_under_its_old_hash(folder: Path) -> None:
+    work = next(w for w in find_work(folder, "02") if w.name == "eve/c.py")
+    Path(work.path).write_text(EXERCISE.solution.read_text("utf-8"))
+    report = batches.grade_one(work.path, work.exercise, [], work.digest)
+    assert report == {"error": "it was changed after the batch began: run the batch again"}
+    Path(work.path).unlink()
+    Path(work.path).symlink_to(EXERCISE.solution)
+    assert "is no regular file" in batches.grade_one(work.path, work.exercise, [])["error"]
+
+
 def test_wrong_folders_are_told(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "absent"):
         with pytest.raises(UsageError):
@@ -125,7 +135,7 @@ def test_wrong_folders_are_told(tmp_path: Path) -> None:
         Table(other)
 
 
-def _slow(path: str, exercise: str, options: Any) -> dict[str, Any]:
+def _slow(path: str, exercise: str, options: Any, digest: str) -> dict[str, Any]:
     """Stands for a grading: takes a moment, and leaves a mark for each run."""
     time.sleep(0.4)
     with open(path + ".runs", "a") as stream:

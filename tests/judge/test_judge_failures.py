@@ -18,13 +18,13 @@ import pytest
 import torch
 
 from judge import device, runner
+from judge.calls import MACHINES, NO_NEW_PRIVS, SECCOMP_FILTER, SET_SECCOMP, filter_program
 from judge.exercise import ROOT, load_exercise
 from judge.failure import JudgeFailed
 from judge.formats import to_junit
 from judge.judge import KERNEL_BUDGET, grade, main
 from judge.report import to_json, to_text, validate
 from judge.runner import Runner
-from judge.sandbox import MACHINES, NO_NEW_PRIVS, SECCOMP_FILTER, SET_SECCOMP, filter_program
 from judge.serve import serve
 from judge.session import Budget, Session
 
@@ -117,7 +117,21 @@ def test_a_gpu_that_cannot_be_reached_is_named(
 
 
 @pytest.mark.parametrize(
-    "name", ["writes_a_file", "reads_solution", "opens_a_socket", "kernel_reads_seed", "forks"]
+    "name",
+    [
+        "writes_a_file",
+        "reads_solution",
+        "opens_a_socket",
+        "kernel_reads_seed",
+        "forks",
+        "changes_modes",
+        "changes_times",
+        "limits_of_the_judge",
+        "lowers_the_judge",
+        "sets_the_clock",
+        "signals_by_number",
+        "memory_that_stays",
+    ],
 )
 def test_attacks_fail_without_bubblewrap(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Landlock and seccomp alone hold the same attacks."""
@@ -134,12 +148,32 @@ def test_attacks_fail_without_bubblewrap(name: str, monkeypatch: pytest.MonkeyPa
     assert verdict.outcome.code == code and flag in verdict.outcome.flags
 
 
+def test_without_bubblewrap_on_the_path_the_sandbox_is_still_whole(tmp_path: Path) -> None:
+    """As on a machine that does not have it: Landlock, seccomp and a namespace do its work."""
+    attack = Path(__file__).parent / "attacks" / "reads_solution.py"
+
+    def judge(exercise: str, path: Path) -> Any:
+        done = subprocess.run(
+            [sys.executable, "judge/judge.py", exercise, str(path), "--json"], cwd=ROOT, text=True,
+            capture_output=True, timeout=240, check=False,
+            env={**os.environ, "PATH": str(tmp_path)},
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+    report = judge("02", QUIZ.solution)
+    if report["sandbox"]["state"] != "full":
+        pytest.skip(f"this machine's sandbox is partial: {report['sandbox']['missing']}")
+    assert report["status"] == "pass" and report["sandbox"]["parts"]["network"] != "bubblewrap"
+    report = judge("01", attack)
+    assert report["score"]["points"] == 0 and "reads_judge" in report["flags"]
+
+
 LANDLOCK, MOUNTS, NAMESPACES = (444, 445, 446), 165, 272
 
 
 def _deny() -> None:
     """What an old kernel or a strict container denies: Landlock, mounts, namespaces."""
-    audit, _, _ = MACHINES["x86_64"]
+    audit, *_ = MACHINES["x86_64"]
     code = filter_program(audit, 0xFFFFFF, [*LANDLOCK, MOUNTS, NAMESPACES])
     libc = ctypes.CDLL(None)
     program = ctypes.create_string_buffer(code, len(code))

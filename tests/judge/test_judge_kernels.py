@@ -52,6 +52,40 @@ def _tilelang() -> Any:
     shim.uninstall()
 
 
+FINE_COUNTERS = """
+_right = vector_add
+
+
+@tilelang.jit
+def _idle(N, dtype="float32"):
+    @T.prim_func
+    def add(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, 128), threads=128) as bx:
+            for i in T.Parallel(128):
+                if bx * 128 + i < N:
+                    C[bx * 128 + i] = A[bx * 128 + i] * B[bx * 128 + i]
+
+    return add
+
+
+def vector_add(N):
+    return (_idle if N == 8192 else _right).compile(N=N)
+"""
+
+
+def test_a_kernel_for_the_counters_alone_earns_no_structure(tmp_path: Path) -> None:
+    """Other sizes are right; for those of the structure it moves the same bytes and is wrong."""
+    exercise = load_exercise("03")
+    sizes = exercise.kernel_task.structure_sizes
+    assert sizes == {"N": 8192}
+    path = tmp_path / "mine.py"
+    path.write_text(exercise.solution.read_text("utf-8") + FINE_COUNTERS)
+    verdict = grade(exercise, path, seed=1, gpu=False)
+    rules = [r for r in verdict.outcome.results if r.part == "structure"]
+    assert rules and all((r.points, r.code) == (0, "WRONG_VALUES") for r in rules)
+    assert verdict.points[0] == 70
+
+
 @pytest.mark.parametrize("exercise", KERNELS, ids=_name)
 def test_one_corrupted_element_is_always_caught(exercise: Exercise) -> None:
     """200 outputs of the honest kernel, each with one element that another index, a lost term or
