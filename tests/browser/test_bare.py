@@ -17,7 +17,7 @@ import tilelab
 import tilelab.language as T
 from tests.browser.conftest import CHROMIUM
 from tests.kernels import gemm
-from tilelab.layout import row_major
+from tilelab.layout import atoms, row_major
 from tilelab.widgets import compare_panel, layout_panel
 from tilelab.widgets.bare import Bare, bare_page
 from tilelab.widgets.host import script
@@ -222,3 +222,36 @@ def test_a_picture_in_a_narrow_column_scrolls_by_keyboard(bare: Bare) -> None:
     bare.page.set_viewport_size({"width": 1280, "height": 900})
     expect(frame).not_to_have_attribute("tabindex", "0", timeout=SLOW)
     assert scale >= 0.79
+
+
+def test_a_finding_marks_its_line_and_its_spans(bare: Bare) -> None:
+    @T.prim_func
+    def unset(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            tile = T.alloc_shared((64, 64), "float16")
+            sums = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, tile)
+            T.gemm(tile, tile, sums)
+            T.copy(sums, C)
+
+    kernel = tilelab.compile(unset, target="sm_90a", out_idx=-1)
+    bare.show(PlayerPanel(kernel, (torch.ones(64, 64).half(),)))
+    line = bare.page.locator(".tl-line[data-finding]")
+    expect(line).to_contain_text("TL2002", timeout=SLOW)
+    expect(line).to_contain_text("T.gemm(tile, tile, sums)", timeout=SLOW)
+    marks = bare.page.locator(".tl-picture text", has_text="!")
+    expect(marks.first).to_be_visible(timeout=SLOW)
+    spans = bare.page.locator(".tl-picture rect[data-finding]")
+    expect(spans.first.locator("title")).to_contain_text("TL2002", timeout=SLOW)
+
+
+def test_a_warp_is_isolated(bare: Bare) -> None:
+    bare.show(layout_panel(atoms.wgmma_accumulator(64)))
+    bare.page.locator("[data-key=pick-by]").select_option("warp")
+    number = bare.page.locator("[data-key=pick-value]")
+    number.fill("2")
+    number.press("Enter")
+    bare.page.locator("summary", has_text="as a table").first.click()
+    rows = bare.page.locator(".tl-scroll tbody th")
+    expect(rows.first).to_have_text("32, 0", timeout=SLOW)
+    expect(rows).to_have_count(512, timeout=SLOW)

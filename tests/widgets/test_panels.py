@@ -76,6 +76,27 @@ def test_a_fragment_can_be_edited() -> None:
     assert panel.entries[0].layout == Fragment.blocked((64, 64), 128, 4)
 
 
+def test_every_layout_of_a_kernel_is_made_again_by_its_expression(kernel: Any) -> None:
+    """Fragments and shared tiles of any rank: what stands in the line is the layout itself."""
+    panel = layout_panel(kernel)
+    ranks = set[int]()
+    for number, entry in enumerate(panel.entries):
+        ranks.add(len(entry.layout.shape))
+        panel.answer({"edit": number, "expression": entry.expression})
+        assert panel.entries[number].layout == entry.layout, entry.expression
+    assert len(panel.entries) >= 3 and len(ranks) >= 2
+
+
+def test_a_fragment_is_edited_from_what_it_was_given(kernel: Any) -> None:
+    panel = layout_panel(atoms.mma_c())
+    assert panel.state()["panes"][0]["expression"] == "layout"
+    for _ in range(2):  # of the given one each time, not of the one before
+        panel.answer({"edit": 0, "expression": "layout.repeat(2, 1)"})
+        assert panel.entries[0].layout == atoms.mma_c().repeat(2, 1)
+    panel.answer({"edit": 0, "expression": "layout"})
+    assert panel.entries[0].layout == atoms.mma_c()
+
+
 def test_budget_and_timeline_follow_the_stages_exactly(kernel: Any) -> None:
     for stages in (1, 2, 4, 5):
         own = tilelab.compile(gemm(256, 256, 512, stages=stages), target="sm_90a", out_idx=-1)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tilelab
 from tests.kernels import gemm
+from tests.passes.test_stamp_schedule import of_first_threads, raw
 from tilelab import widgets
 from tilelab.bench.table import Row, Table
 from tilelab.errors import TileError
+from tilelab.kernel import JITKernel
+from tilelab.thread.intrinsics.stamp import SYMBOL
+from tilelab.widgets import times
 from tilelab.widgets.benched import bench_rows, named_row, peer_points
 from tilelab.widgets.plans import TimelinePanel
 
@@ -39,6 +45,43 @@ def test_times_are_shown_when_asked_for_and_follow_the_slider(kernel: Any) -> No
     panel.answer({"times": "plan"})
     assert panel.state()["schedules"] == []
     assert json.dumps(panel.state())
+
+
+class Stamped:
+    """A loaded module that holds stamps as a GPU would have written them."""
+
+    def __init__(self, rows: list[list[int]]) -> None:
+        self._rows = rows
+        self.cleared = 0
+
+    def clear_variable(self, name: str) -> None:
+        assert name == SYMBOL
+        self.cleared += 1
+
+    def variable(self, name: str) -> bytes:
+        assert name == SYMBOL
+        return np.array(self._rows, np.uint64).tobytes()
+
+
+def test_measured_times_are_drawn_from_stamps(kernel: Any, monkeypatch: Any) -> None:
+    """The path of a machine with a GPU, on a record of stamps that the simulator's times make."""
+    built = kernel.remade(pass_configs={"tl.stamp_schedule": 0})
+    report = built.simulate(*built.get_profiler().make_inputs())
+    module = Stamped(raw(built, of_first_threads(report.events)))
+    runs: list[Any] = []
+    monkeypatch.setattr(times, "driver", SimpleNamespace(find=object))
+    monkeypatch.setattr(JITKernel, "__call__", lambda self, *args: runs.append(self))
+    monkeypatch.setattr(JITKernel, "loaded", (module,))
+    monkeypatch.setattr(torch.Tensor, "cuda", lambda self: self)
+    panel = TimelinePanel(kernel)
+    panel.answer({"times": "measured"})
+    (schedule,) = panel.state()["schedules"]
+    assert "measured" in schedule["headline"] and "<svg" in schedule["svg"]
+    assert module.cleared == 1 and len(runs) == 2  # to warm up, and for the stamps
+    assert all(run.pass_configs["tl.stamp_schedule"] == 0 for run in runs)
+    (view,) = (v for v in panel.twins() if v.kind == "schedule")
+    assert [use.k for use in view.uses] == list(range(8))
+    assert all(use.arrived is None for use in view.uses)
 
 
 def test_inputs_of_the_reader_are_used_and_what_fails_changes_nothing(kernel: Any) -> None:

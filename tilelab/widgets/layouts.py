@@ -30,7 +30,8 @@ from tilelab.widgets.panel import wish
 MAX_ELEMENTS = 65_536  # 256 x 256: what a browser paints in well under a second
 VECTORS = (1, 2, 4, 8, 16)
 NAMES = {name: getattr(algebra, name) for name in algebra.__all__} | {"np": np}
-"""What a layout expression may name, beside `shape`, `bits` and `threads` of its buffer."""
+"""What a layout expression may name, beside `shape`, `bits`, `threads` and the `layout` itself (as
+it was given) of its buffer."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Entry:
     reason: str
     line: int | None
     expression: str
+    given: Any  # what the expression's name `layout` stands for, however often it is edited
 
     def view(self) -> FragmentView | SharedView:
         """Its map."""
@@ -74,13 +76,14 @@ def entry(name: str, layout: Any, *, dtype: str = "", bits: int = 0, reason: str
             hint="explore a part of it: a layout of fewer rows",
         )
     bits = bits or getattr(layout, "element_bits", 32)
-    return Entry(name, layout, dtype or f"{bits}-bit", bits, reason, line, _expression(layout))
+    return Entry(name, layout, dtype or f"{bits}-bit", bits, reason, line, _expression(layout),
+                 layout)  # fmt: skip
 
 
 def _expression(layout: Any) -> str:
     """An expression that makes a layout again, in the words of `tilelab.layout`."""
     if not isinstance(layout, SharedLayout):
-        return ""
+        return "layout"  # a fragment's map has no short name: one begins with the map itself
     shape, bits = layout.shape, layout.element_bits
     swizzle = layout.swizzle
     if swizzle is None:
@@ -187,7 +190,8 @@ def edited(old: Entry, expression: str) -> Entry:
     `shape`, `bits`, `threads` of the buffer. TileValueError (TL1711) says what is wrong with it.
     """
     threads = getattr(old.layout, "num_threads", 128)
-    names = {**NAMES, "shape": tuple(old.layout.shape), "bits": old.bits, "threads": threads}
+    names = {**NAMES, "shape": tuple(old.layout.shape), "bits": old.bits, "threads": threads,
+             "layout": old.given}  # fmt: skip
     try:
         made: Any = eval(compile(expression.strip(), "<layout>", "eval"), names)
         if hasattr(made, "fragment") and hasattr(made, "is_equal"):
@@ -200,6 +204,7 @@ def edited(old: Entry, expression: str) -> Entry:
             f"the layout expression {expression!r} fails: {type(error).__name__}: {error}",
             code="TL1711",
             hint="for example swizzled(shape, bits, 64), padded(shape, bits, 8), "
-            "row_major(shape, bits)",
+            "row_major(shape, bits); layout is the one that was given",
         ) from error
-    return replace(fresh, expression=expression.strip(), reason="edited by hand", line=old.line)
+    return replace(fresh, expression=expression.strip(), reason="edited by hand", line=old.line,
+                   given=old.given)  # fmt: skip

@@ -3,7 +3,8 @@ const ROLES = { copy: "load", store: "good", products: "compute", arithmetic: "o
   "shared memory": "barrier", wait: "gap" };  // as in the static picture
 const LANE_H = 30, LABEL_W = 130, CHART_W = 760;
 
-function chart(kernel, time) {
+// Spans of lines with a finding have a border and, the first of each track, an exclamation mark.
+function chart(kernel, time, marked) {
   const height = kernel.lanes.length * LANE_H + 24, scale = CHART_W / Math.max(kernel.cycles, 1);
   const root = shape("svg", { width: LABEL_W + CHART_W + 10, height, role: "img",
     style: "min-width: 700px",
@@ -14,13 +15,20 @@ function chart(kernel, time) {
     root.append(shape("rect", { x: LABEL_W, y: k * LANE_H + 3, width: CHART_W, height: LANE_H - 6,
       fill: "var(--tl-panel)" }));
   });
-  for (const [lane, what, start, end, label, stage] of kernel.spans) {
+  const told = new Set();
+  for (const [lane, what, start, end, label, stage, line] of kernel.spans) {
+    const found = marked.get(line);
     const part = shape("rect", { x: LABEL_W + start * scale, y: lane * LANE_H + 3,
       width: Math.max((end - start) * scale, 0.6), height: LANE_H - 6,
-      fill: `var(--tl-${ROLES[what] ?? "gap"})`, stroke: "var(--tl-muted)", "stroke-width": 0.5 });
+      fill: `var(--tl-${ROLES[what] ?? "gap"})`, "data-finding": Boolean(found),
+      stroke: `var(--tl-${found ? "bad-edge" : "muted"})`, "stroke-width": found ? 2 : 0.5 });
     part.append(shape("title", {}, `${label} (${what})${stage === null ? "" : `, stage ${stage}`}: ` +
-      `cycle ${Math.round(start)} to ${Math.round(end)}`));
+      `cycle ${Math.round(start)} to ${Math.round(end)}${found ? `; ${found.text}` : ""}`));
     root.append(part);
+    if (!found || told.has(lane)) continue;
+    told.add(lane);
+    root.append(shape("text", { x: LABEL_W + start * scale + 2, y: lane * LANE_H + 20,
+      "font-size": 14, "font-weight": 700, fill: "var(--tl-bad-edge)" }, "!"));
   }
   for (const tick of ticks(kernel.cycles)) {
     const place = LABEL_W + tick * scale, bottom = kernel.lanes.length * LANE_H;
@@ -68,7 +76,7 @@ function draw(body, state, ask, memory) {
     memory.time = time;
     if (!kernel) return;
     slide.value = time;
-    frame.replaceChildren(chart(kernel, time));
+    frame.replaceChildren(chart(kernel, time, marked));
     const busy = at(kernel, time);
     const lines = new Set(busy.map((s) => s[6]).filter((n) => n !== null));
     for (const line of source.querySelectorAll(".tl-line"))
