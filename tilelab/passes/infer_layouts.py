@@ -28,6 +28,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
 from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.copies_of_points import check_copies
 from tilelab.passes.defer_sums import joined_again
 from tilelab.passes.layout_choices import check_rows, chosen_layouts, held_by_all
 from tilelab.passes.layout_solver import LayoutConflict, Solution, solve, unassigned
@@ -67,6 +68,9 @@ def infer_layouts(kernel: Kernel, ctx: PassContext) -> Kernel:
             facts = [*chosen_layouts(kernel), *_facts(kernel, ctx)]
             facts += held_by_all(kernel, facts, threads)
             solution = solve(facts, threads, Views.of(kernel))
+            for loop in (f for f in facts if isinstance(f, Loop)):
+                if isinstance(loop.key, ParallelFor):
+                    check_copies(loop.key, solution.loops[id(loop.key)])
         except LayoutConflict as conflict:
             joined = joined_again(kernel, conflict.buffer)
             if joined is not None:

@@ -36,6 +36,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
+from tilelab.passes.copies_of_points import runs_alone
 from tilelab.passes.guards import lasting, unheld
 from tilelab.passes.infer_layouts import SPREAD
 from tilelab.thread.intrinsic import Intrinsic
@@ -57,12 +58,15 @@ def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
     access = Elements(
         ctx, spread, register, dict(zip(node.vars, zip(point, bound, strict=True), strict=True))
     )
+    single = len(node.body.body) == 1 and isinstance(node.body.body[0], Store)
+    access.alone = not single and runs_alone(node, spread)  # one store reads under its own guard
     body = [access.statement(s) for s in node.body.body]
     stores = (n for n in walk(node.body) if isinstance(n, Store))
     gathers = any(isinstance(s.buffer, ReducerBuffer) for s in stores)
     kind = LoopKind.UNROLL if gathers else LoopKind.LANES  # contributions come one after another
     body = [*lets, guarded(inside, body, node.loc)]
-    return [loop(register, spread.num_registers, kind, body, node.loc)]
+    done: list[Stmt] = [loop(register, spread.num_registers, kind, body, node.loc)]
+    return [guarded(first_replica(ctx, spread), done, node.loc)] if access.alone else done
 
 
 def bind(
@@ -119,6 +123,7 @@ class Elements:
         self.slots = slots or {}
         self.inside = inside
         self.held: frozenset[object] = frozenset()  # keys of conditions that hold here
+        self.alone = False  # the loop runs in the first of the threads that hold an element
         self.guards = not ctx.option("tl.disable_safe_memory_legalize", False)
         # T.Parallel leaves out what lies outside of a tensor; elsewhere nobody has asked for that.
         self.unasked = spread is None
@@ -220,7 +225,9 @@ class Elements:
 
     def _first_replica(self) -> Expr | None:
         """Elements that several threads hold are written to memory by one of them."""
-        return None if self.spread is None else first_replica(self.ctx, self.spread)
+        if self.spread is None or self.alone:
+            return None
+        return first_replica(self.ctx, self.spread)
 
     def _contribution(self, s: Store, held: Store) -> Stmt:
         """What several threads run contributes to a reducer in one of them that holds the element

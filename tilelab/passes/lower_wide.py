@@ -32,6 +32,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import substitute
 from tilelab.layout import Fragment
 from tilelab.passes import lower_loops
+from tilelab.passes.copies_of_points import runs_alone
 from tilelab.passes.guards import Whole, lasting, let_values, unheld
 from tilelab.passes.infer_layouts import SPREAD
 from tilelab.passes.lower_loops import Elements, bind, scalar_rewriter
@@ -202,6 +203,7 @@ class _Emit:
         self.kind, self.unasked = own or LoopKind.LANES, own is not None  # as Elements has it
         ctx.adopt(wide.trial)
         self.locs = {id(n): s.loc for s in node.body.body for n in walk(s)}
+        self.alone = runs_alone(node, wide.spread)
         self.batch = wide.batch
         self.batches = wide.count // self.batch
         self.in_batch = ctx.fresh("i", self.batch)
@@ -218,6 +220,13 @@ class _Emit:
         self.registers: dict[tuple[object, ...], Buffer] = {}
 
     def loops(self) -> list[Stmt]:
+        """What a thread runs: all of it in one of several that hold the same points, where they
+        must not all read."""
+        made = self._batches()
+        once = first_replica(self.ctx, self.wide.spread) if self.alone else None
+        return made if once is None else [guarded(once, made, self.loc)]
+
+    def _batches(self) -> list[Stmt]:
         """Loads, computation and stores of every batch."""
         wide = self.wide
         loads = self._moves(wide.loads, self._load)
@@ -320,7 +329,7 @@ class _Emit:
 
     def _store(self, run: Run, vector: int) -> Stmt:
         registers, memory, exists = self._place(run, vector)
-        once = first_replica(self.ctx, self.wide.spread)
+        once = None if self.alone else first_replica(self.ctx, self.wide.spread)
         copy = VectorCopy(memory, registers, run.width, loc=self.locs[id(run.access)])
         return guarded(both(once, exists), [copy], self.loc, unasked=self.unasked)
 
@@ -337,5 +346,6 @@ class _Emit:
         register = self.number * wide.size + wide.e
         access = Elements(self.ctx, wide.spread, register, point, slots, self.inside)
         access.held, access.unasked = self.held, self.unasked
+        access.alone = self.alone
         body = [access.statement(s) for s in self.node.body.body]
         return [loop(wide.e, wide.size, self._kind(), [*lets, *body], self.loc)]

@@ -1,12 +1,15 @@
 """Resolving a layout conflict: one use of a fragment works on a copy with another layout.
 
 An elementwise statement uses a copy in shared memory; a whole-tile op gets a fragment of its own,
-copied before and after (and that copy, whose sides differ, goes through shared memory in turn).
+to which and from which elements go through shared memory: a copy from one fragment to the other
+would carry the layout along, and the conflict with it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 
 from tilelab.ir import (
@@ -50,16 +53,16 @@ def resolve(kernel: Kernel, conflict: LayoutConflict, threads: int) -> Relayout:
     statement, buffer = conflict.statement, conflict.buffer
     if isinstance(buffer, ReducerBuffer) and _stores(statement, buffer):
         return _everywhere(kernel, buffer, threads)
-    elementwise = isinstance(statement, ParallelFor | Copy)
-    scope = Scope.SHARED if elementwise else Scope.FRAGMENT
-    copy = Buffer(_name(kernel, buffer), buffer.shape, buffer.dtype, scope, loc=buffer.loc)
+    shared = _copy_of(kernel, buffer, Scope.SHARED, "moved")
+    stops = [buffer, shared]
+    if not isinstance(statement, ParallelFor | Copy):
+        stops.append(_copy_of(kernel, buffer, Scope.FRAGMENT, "held"))
     before, after = _needs(statement, buffer)
-    parts: list[Stmt] = []
-    if before:
-        parts.append(Copy(whole(buffer), whole(copy), loc=statement.loc))
-    parts.append(_on_copy(statement, buffer, copy))
-    if after:
-        parts.append(Copy(whole(copy), whole(buffer), loc=statement.loc))
+    parts: list[Stmt] = [
+        *(_copies(stops, statement) if before else ()),
+        _on_copy(statement, buffer, stops[-1]),
+        *(_copies(stops[::-1], statement) if after else ()),
+    ]
     body = Seq(tuple(parts), loc=statement.loc)
 
     def visit(n: Node) -> Node:
@@ -67,13 +70,18 @@ def resolve(kernel: Kernel, conflict: LayoutConflict, threads: int) -> Relayout:
 
     changed = visit(kernel.body)
     assert isinstance(changed, Seq)
-    changed = replace(changed, body=(Alloc(copy, loc=buffer.loc), *changed.body))
+    made = [Alloc(stop, loc=buffer.loc) for stop in stops[1:]]
+    changed = replace(changed, body=(*made, *changed.body))
     size = buffer.dtype.bytes
     for extent in buffer.static_shape:
         size *= extent
-    where = "shared memory" if elementwise else "another fragment"
-    note = f"re-layout of {buffer.name} through {where} ({size} bytes): {conflict.reason}"
+    note = f"re-layout of {buffer.name} through shared memory ({size} bytes): {conflict.reason}"
     return Relayout(replace(kernel, body=changed), note, size)
+
+
+def _copies(stops: Sequence[Buffer], statement: Stmt) -> list[Stmt]:
+    """Whole tiles from stop to stop."""
+    return [Copy(whole(a), whole(b), loc=statement.loc) for a, b in pairwise(stops)]
 
 
 def _stores(statement: Stmt, buffer: Buffer) -> bool:
@@ -90,12 +98,13 @@ def _everywhere(kernel: Kernel, buffer: Buffer, threads: int) -> Relayout:
     return Relayout(changed, note, 0)
 
 
-def _name(kernel: Kernel, buffer: Buffer) -> str:
+def _copy_of(kernel: Kernel, buffer: Buffer, scope: Scope, suffix: str) -> Buffer:
+    """A new buffer of the same shape and type."""
     taken = {n.buffer.name for n in walk(kernel) if isinstance(n, Alloc)}
     number = 0
-    while (name := f"{buffer.name}_moved" + (f"_{number}" if number else "")) in taken:
+    while (name := f"{buffer.name}_{suffix}" + (f"_{number}" if number else "")) in taken:
         number += 1
-    return name
+    return Buffer(name, buffer.shape, buffer.dtype, scope, loc=buffer.loc)
 
 
 def _needs(statement: Stmt, buffer: Buffer) -> tuple[bool, bool]:
@@ -113,13 +122,15 @@ def _needs(statement: Stmt, buffer: Buffer) -> tuple[bool, bool]:
 
 
 def _writes_all(statement: Stmt, buffer: Buffer) -> bool:
-    """Whether a loop sets every element of a fragment, and reads none of it."""
+    """Whether a loop sets every element of a fragment, and reads none before that."""
     if not isinstance(statement, ParallelFor):
         return False
-    if any(isinstance(n, Load) and n.buffer is buffer for n in walk(statement)):
-        return False
-    stores = [s for s in statement.body.body if isinstance(s, Store) and s.buffer is buffer]
-    return any(_covers(s, statement) for s in stores)
+    for s in statement.body.body:
+        if any(isinstance(n, Load) and n.buffer is buffer for n in walk(s)):
+            return False
+        if isinstance(s, Store) and s.buffer is buffer and _covers(s, statement):
+            return True
+    return False
 
 
 def _covers(store: Store, loop: ParallelFor) -> bool:

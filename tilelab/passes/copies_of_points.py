@@ -1,0 +1,50 @@
+"""Loops whose points several threads run, and that write memory which they read.
+
+A copy of a point may read what another copy has written already, so one thread has to run it.
+Hides which loops that concerns, and what else they then must not write.
+"""
+
+from __future__ import annotations
+
+from tilelab.ir import Buffer, Load, ParallelFor, Scope, Store, walk
+from tilelab.layout import Fragment
+from tilelab.passes.layout_solver import LayoutConflict
+from tilelab.thread.nodes import Invoke
+
+_MEMORY = (Scope.GLOBAL, Scope.SHARED)
+
+
+def runs_alone(node: ParallelFor, spread: Fragment) -> bool:
+    """Whether the first of the threads that hold a point runs it for all of them."""
+    if not spread.replicas or not _rewrites_memory(node):
+        return False
+    instructions = any(isinstance(n, Invoke) for n in walk(node.body))  # may need whole warps
+    return not instructions and all(s.buffer.scope in _MEMORY for s in _stores(node))
+
+
+def check_copies(node: ParallelFor, spread: Fragment) -> None:
+    """LayoutConflict for a fragment that such a loop writes too, in every thread's copy: in
+    shared memory one thread can write it for all."""
+    if not spread.replicas or not _rewrites_memory(node):
+        return
+    for store in _stores(node):
+        if store.buffer.scope is Scope.FRAGMENT:
+            raise LayoutConflict(
+                node, store.buffer,
+                f"several threads hold copies of {store.buffer.name}, and the loop that writes it "
+                "overwrites memory that it reads",
+            )  # fmt: skip
+
+
+def _stores(node: ParallelFor) -> list[Store]:
+    return [n for n in walk(node.body) if isinstance(n, Store)]
+
+
+def _rewrites_memory(node: ParallelFor) -> bool:
+    written = {id(s.buffer.storage) for s in _stores(node) if _in_memory(s.buffer)}
+    loads = (n for n in walk(node.body) if isinstance(n, Load) and _in_memory(n.buffer))
+    return any(id(n.buffer.storage) in written for n in loads)
+
+
+def _in_memory(buffer: Buffer) -> bool:
+    return buffer.scope in _MEMORY
