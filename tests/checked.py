@@ -23,7 +23,7 @@ from tilelab.sim.findings import KINDS, chosen_checks
 
 EXPECTING = (
     "tests/sim/detection/", "tests/sim/test_findings.py", "tests/sim/test_global_races.py",
-    "tests/sim/test_deleted_syncs.py",
+    "tests/sim/test_deleted_syncs.py", "tests/sim/test_nans.py",
     # The notebook shows a deadlock.
     "tests/views/test_every_kernel.py::test_budget_equals_the_compiled_kernel[notebook 05",
 )  # fmt: skip

@@ -57,6 +57,7 @@ def test_a_right_script(right: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "limited by" in said and "wavefronts" in said and "timeline of block 0" in said
 
 
+@pytest.mark.expects_findings
 def test_findings_are_the_exit_status(racing: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", racing]) == 1
     said = capsys.readouterr().out
@@ -64,6 +65,7 @@ def test_findings_are_the_exit_status(racing: str, capsys: pytest.CaptureFixture
     assert "TL2007" in said and "s[t // 2] = A[t] + 1.0" in said and "2 calls: " in said
 
 
+@pytest.mark.expects_findings
 def test_checks_can_be_chosen(racing: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--checks", "none", racing]) == 0
     assert main(["simulate", "--checks", "bounds,uninitialised", racing]) == 0

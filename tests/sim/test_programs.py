@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -137,34 +136,6 @@ def test_a_loop_keeps_its_extent():
 
 
 # ---- loops -------------------------------------------------------------------------------------
-
-
-@pytest.mark.expects_findings
-def test_a_loop_that_nothing_ends_is_found_at_once():
-    @T.macro
-    def body(A, B, bx):
-        x = T.alloc_var("int32", init=0)
-        while x < 10:
-            B[0] = 1
-
-    started = time.process_time()
-    report = report_of(body, ints(), zeros())
-    assert report.codes() == ("TL2010",) and time.process_time() - started < 5
-    assert "nothing that it reads changes" in report.findings[0].hint
-
-
-@pytest.mark.expects_findings
-def test_a_loop_that_runs_too_long_is_given_up():
-    @T.macro
-    def body(A, B, bx):
-        tx = T.get_thread_binding()
-        x = T.alloc_var("int32", init=0)
-        while x < A[tx] + 100:
-            x = (x + 1) % 7
-        B[tx] = x
-
-    report = report_of(body, ints(), zeros(), loop_seconds=0.5)
-    assert report.codes() == ("TL2010",) and "loop_seconds" in report.findings[0].hint
 
 
 @pytest.mark.expects_findings

@@ -6,10 +6,23 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tilelab.ir import Binary, Call, For, Load, LoopKind, Node, Scope, Seq, Store, While, walk
+from tilelab.ir import (
+    Binary,
+    Buffer,
+    Call,
+    For,
+    Load,
+    LoopKind,
+    Node,
+    Scope,
+    Seq,
+    Store,
+    While,
+    walk,
+)
 from tilelab.ir.stmt import Break, Continue, may_leave
 from tilelab.sim.work import Works
-from tilelab.thread import Invoke, Ref, WarpRoles
+from tilelab.thread import Invoke, Ref, VectorCopy, WarpRoles
 
 _VECTOR_ROLES = frozenset({"reads", "writes", "updates", "value"})
 
@@ -86,6 +99,21 @@ class Code:
             found = self._endless[loop] = _endless(loop)
         return found
 
+    def state(self, loop: While, written: Callable[[Buffer], bool]) -> list[Buffer] | None:
+        """The registers on which alone an iteration of a while loop depends, of those that it
+        writes; None where it depends on more: it waits, writes memory, runs instructions, or
+        reads what others may write meanwhile. `written`: whether the kernel writes a tensor."""
+        nodes = [*walk(loop.cond), *walk(loop.body)]
+        if any(isinstance(n, Invoke | WarpRoles) for n in nodes):
+            return None
+        stored = {b for n in nodes for b in _targets(n)}
+        loaded = {n.buffer for n in nodes if isinstance(n, Load | Ref)}
+        fixed = (b.scope is Scope.GLOBAL and not written(b.storage) for b in loaded - stored
+                 if b.scope is not Scope.LOCAL)  # fmt: skip
+        if any(b.scope is not Scope.LOCAL for b in stored) or not all(fixed):
+            return None
+        return list(stored)
+
     def flops(self, stmt: Store) -> int:
         """Floating-point operations of one execution of a store."""
         found = self._flops.get(stmt)
@@ -102,6 +130,13 @@ class Code:
             found = any(_keeps_order(n) or _reuses_register(n, loop) for n in walk(loop.body))
             self._serial[loop] = found
         return found
+
+
+def _targets(n: Node) -> list[Buffer]:
+    """The buffer that a statement writes."""
+    if isinstance(n, Store):
+        return [n.buffer]
+    return [n.dst.buffer] if isinstance(n, VectorCopy) else []
 
 
 def _endless(loop: While) -> bool:

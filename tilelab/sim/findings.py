@@ -52,7 +52,7 @@ _HINTS = {
     RACE: "put a barrier between the two accesses",
     BARRIER_DIVERGENCE: "let every thread of the block reach the same barrier",
     PARTIAL_WARP: "let whole warps run this instruction",
-    RUNAWAY_LOOP: "check the loop's condition: nothing that it reads changes",
+    RUNAWAY_LOOP: "change in the body what the condition reads, so that it fails some time",
     BARRIER_MISUSE: "initialise the barrier with the number of arrivals of one phase",
     DIVISION: "guard the division, or let the divisor never be zero",
     NOT_A_NUMBER: "guard the operation, or keep infinities out of it",
@@ -74,8 +74,12 @@ BETWEEN_BLOCKS_HINT = (
     "give each block elements of its own, update them by atomics, or use two kernels: "
     "nothing orders the blocks of a launch"
 )
+REGISTERS_HINT = (
+    "let the budgets of all warpgroups sum to no more than they start with, and give back before "
+    "others take"
+)
 LANES_HINT = "put T.sync_warp() or a barrier between: lanes of a warp need not run in step"
-"""These stand instead of the advice on RACE where no barrier of the program could help."""
+"""These stand instead of the advice on a code where another is of use."""
 
 
 def chosen_checks(checks: bool | str | Iterable[str]) -> frozenset[str]:

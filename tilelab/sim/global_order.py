@@ -141,8 +141,8 @@ class GlobalOrder:
         return found if marks.atomics is None else found | (marks.atomics.last != 0)
 
     def writes(self, buffer: Buffer) -> bool:
-        """Whether the kernel has a statement that writes or updates a tensor."""
-        return buffer in self._written or buffer in self._updated
+        """Whether the kernel has a statement that writes or updates a tensor, or a view of it."""
+        return any(b.storage is buffer for b in (*self._written, *self._updated))
 
     def place_of_writes(self, buffer: Buffer) -> Loc | None:
         """The first statement of the kernel that writes a tensor."""

@@ -19,9 +19,12 @@ from tilelab.sim.strand import Strand
 
 MAX_ITERATIONS = 10_000_000
 SURE = 1_000
-"""Iterations after which a loop whose condition cannot change is reported."""
+"""Iterations after which a loop that does the same again and again is reported."""
+LARGE = 1 << 20
+"""Bytes of registers up to which they are compared between iterations."""
 PATIENCE = 20_000
-"""Iterations after which a while loop that has run longer than `Code.loop_seconds` is reported."""
+"""Iterations after which a while loop that has run longer than `Code.loop_seconds` (of the
+processor) is reported."""
 Part = tuple[Stmt, Frame]
 
 
@@ -108,7 +111,7 @@ def iterations(s: Strand, stmt: For, frame: Frame) -> Iterator[Frame]:
 def while_true(s: Strand, stmt: While, frame: Frame) -> Iterator[Frame]:
     """The frame of each iteration of a while loop; a loop that seems to have no end is reported."""
     threads, size = LoopThreads(s, stmt, frame), s.group.size
-    started = time.monotonic()
+    started, seen = time.process_time(), _Seen(s, stmt, threads)
     for count in range(MAX_ITERATIONS + 1):
         inner = threads.next(size)
         if inner is None:
@@ -120,11 +123,13 @@ def while_true(s: Strand, stmt: While, frame: Frame) -> Iterator[Frame]:
             inner = threads.next(size)
             if inner is None:
                 return
-        if count >= SURE and _runaway(s, stmt, count, started):
+        repeats = count >= SURE and (s.code.endless(stmt) or seen.before(inner, count))
+        if repeats or (count >= PATIENCE and _too_long(s, count, started)):
+            what = ": its variables are what they were before" if repeats else ""
             s.group.report(
-                f.RUNAWAY_LOOP, f"a while loop has run {count} times and goes on", stmt.loc,
+                f.RUNAWAY_LOOP, f"a while loop has run {count} times and goes on{what}", stmt.loc,
                 row=int(inner.rows[0]), thread=int(inner.lanes[0]),
-                hint="" if s.code.endless(stmt)
+                hint="" if repeats
                 else "check the loop's condition; simulate(..., loop_seconds=...) allows more time",
             )  # fmt: skip
             s.group.stop(inner.rows)
@@ -132,13 +137,43 @@ def while_true(s: Strand, stmt: While, frame: Frame) -> Iterator[Frame]:
         yield inner
 
 
-def _runaway(s: Strand, stmt: While, count: int, started: float) -> bool:
-    """Nothing that the condition reads can change, or the loop has run too often or too long."""
-    if count == SURE and s.code.endless(stmt):
-        return True
-    if count >= MAX_ITERATIONS:
-        return True
-    return count >= PATIENCE and time.monotonic() - started > s.code.loop_seconds
+def _too_long(s: Strand, count: int, started: float) -> bool:
+    return count >= MAX_ITERATIONS or time.process_time() - started > s.code.loop_seconds
+
+
+class _Seen:
+    """Whether the registers that a loop depends on are as they were some iterations ago: what an
+    iteration does follows from them alone, so the loop has no end then.
+
+    They are kept at iterations whose numbers grow by a half, so that a turn of any length shows.
+    """
+
+    def __init__(self, s: Strand, stmt: While, threads: LoopThreads) -> None:
+        self.s, self.threads = s, threads
+        self.registers = s.code.state(stmt, s.group.order.writes)
+        self.next = SURE
+        self.kept: list[Array] = []
+        self.marks = -1
+
+    def before(self, frame: Frame, count: int) -> bool:
+        """Compare with what was kept, or keep what is now."""
+        if self.registers is None:
+            return False
+        registers = [self.s.group.registers.array(b) for b in self.registers]
+        if sum(r.nbytes for r in registers) > LARGE:
+            return False
+        arrays = [r[:, frame.rows] for r in registers]
+        same = self.kept and self.marks == self.threads.marks
+        if same and all(map(_same_bits, arrays, self.kept)):
+            return True
+        if count >= self.next:
+            self.next += self.next // 2
+            self.kept, self.marks = arrays, self.threads.marks
+        return False
+
+
+def _same_bits(a: Array, b: Array) -> bool:
+    return a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
 def going(s: Strand, body: Seq, frame: Frame) -> Iterator[Part]:

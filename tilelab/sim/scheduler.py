@@ -14,7 +14,7 @@ from tilelab.sim import findings as f
 from tilelab.sim.frame import Array
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.strand import Strand
-from tilelab.sim.waits import BarrierWait, JoinWait, PhaseWait
+from tilelab.sim.waits import BarrierWait, JoinWait, PhaseWait, RegisterWait
 
 Schedule = Literal["late", "eager", "random"]
 SCHEDULES: tuple[Schedule, ...] = ("late", "eager", "random")
@@ -128,7 +128,11 @@ class Scheduler:
         ]  # fmt: skip
         parts = [f"{s.role} {s.wait.missing(group, row)}" for s in waiting]
         text = "no thread of the block can go on: " + "; ".join(parts)
-        group.report(self._verdict(waiting, row), text, waiting[0].wait.loc, row=row)
+        budgets = any(isinstance(s.wait, RegisterWait) for s in waiting)
+        group.report(
+            self._verdict(waiting, row), text, waiting[0].wait.loc, row=row,
+            hint=f.REGISTERS_HINT if budgets else "",
+        )  # fmt: skip
         group.stop(rows)
 
     def _verdict(self, waiting: list[Strand], row: int) -> str:

@@ -86,7 +86,7 @@ def simulate(
         for kernel in program.kernels:
             launches.append(_Launch(kernel, env, memory, findings, code, how, written))
             launches[-1].run(progress, (registers or {}).get(kernel.name))
-    if not code.spent:
+    if not findings.all():  # blocks that were stopped wrote nothing
         note_unwritten(program, [n.order for n in launches], findings, unset)
     return _report(program.name, launches, findings, started, timeline_block, code.steps)
 

@@ -317,3 +317,39 @@ def registers_wait_for_who_waits(ok):
                 B[tx] = A[tx] + 1.0
 
     return main
+
+
+@bug("TL2010")
+def bisection_that_stays(ok):
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(2, threads=32):
+            tx = T.get_thread_binding()
+            low = T.alloc_var("int32", init=0)
+            high = T.alloc_var("int32", init=64)
+            while low < high:  # BUG
+                middle = (low + high) // 2
+                if A[middle] < 20.0:
+                    low = middle + (1 if ok else 0)
+                else:
+                    high = middle
+            B[tx] = low
+
+    return main
+
+
+@bug("TL2010", target="sm_80")
+def walk_in_a_circle(ok):
+    step = 3 if ok else 4
+
+    @T.prim_func
+    def main(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1, threads=32):
+            tx = T.get_thread_binding()
+            at = T.alloc_var("int32", init=0)
+            at = tx * 2
+            while at != 1:  # BUG
+                at = (at + step) % 32
+            B[tx] = A[tx] + at
+
+    return main
