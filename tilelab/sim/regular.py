@@ -35,8 +35,9 @@ class Regular:
     def of(self, array: Array) -> Array:
         """The elements of a row-major array as a view, an axis for each digit."""
         size = array.itemsize
-        start = array.reshape(-1)[self.first :]
-        return as_strided(start, self.extents, [step * size for step in self.steps])
+        words = array.reshape(-1)[self.first :].view(f"u{size}")  # 8-bit floats have no strides
+        seen = as_strided(words, self.extents, [step * size for step in self.steps])
+        return seen.view(array.dtype)
 
     def load(self, array: Array) -> Array:
         """The elements, in the access's shape."""
