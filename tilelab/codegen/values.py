@@ -61,7 +61,12 @@ def _float_literal(value: float, dtype: DType) -> str:
         return f"{type_name(dtype)}({code})"
     if dtype.name in SMALL_FLOATS:
         rounded = float(converted(np.asarray(value, np.float64), dtype))
-        return f"{type_name(dtype)}({_float_literal(rounded, FLOAT32)})"
+        text = _float_literal(rounded, FLOAT32)
+        return (
+            f"{type_name(dtype)}({text})"
+            if math.isfinite(rounded)
+            else convert(text, FLOAT32, dtype)
+        )
     special = _special(value, dtype)
     if special is not None:
         return special
@@ -88,7 +93,7 @@ def convert(text: str, source: DType, to: DType) -> str:
         return text
     if source.is_code:
         return convert(f"tl::{TO_FLOAT[source.name]}({text})", FLOAT32, to)
-    if to.is_code:
+    if to.name in FROM_FLOAT:
         wide = source if source.bits == 64 and source.is_float else FLOAT32
         return f"tl::{FROM_FLOAT[to.name]}({convert(text, source, wide)})"
     if to.bits < 8:

@@ -36,7 +36,9 @@ def chosen_layouts(kernel: Kernel) -> Iterator[Fact]:
             yield Fixed(node.buffer, node.buffer.layout, why, node)
 
 
-MOST_COPIED_BITS = 128 * 32  # of a fragment that every thread is to hold whole
+# Of a fragment that every thread is to hold whole. Past a few hundred registers it lies in the
+# thread's local memory, which is slow and right.
+MOST_COPIED_BITS = 1024 * 32
 
 
 def held_by_all(kernel: Kernel, facts: Sequence[Fact], threads: int) -> Iterator[Fact]:

@@ -18,9 +18,9 @@ from tilelab.thread.intrinsic import Array
 def converted(values: Array, to: DType) -> Array:
     """`values` as elements of `to`, each rounded once, to nearest even.
 
-    8- and 4-bit floats saturate. Floats become integers toward zero and saturate at 32 or 64
-    bits; NaN gives 0, or the most negative pattern where 64 bits take part. Integers wrap to
-    fewer bits; narrow ones are made of 32-bit ones.
+    e4m3 and 4-bit floats saturate; e5m2 has infinities, as float16 has. Floats become integers
+    toward zero and saturate at 32 or 64 bits; NaN gives 0, or the most negative pattern where 64
+    bits take part. Integers wrap to fewer bits; narrow ones are made of 32-bit ones.
     """
     if to.is_int and to.bits < 8:
         return _low_bits(values, to)
@@ -96,6 +96,11 @@ def _bfloat16(values: Array, to: DType) -> Array:
     return _to_odd(values).astype(to.numpy)
 
 
+def _float8_e5m2(values: Array, to: DType) -> Array:
+    with np.errstate(over="ignore"):  # too large a number becomes infinite
+        return _to_odd(values).astype(to.numpy)
+
+
 def _saturated(values: Array, to: DType) -> Array:
     most = _largest(to)
     return np.clip(_to_odd(values), -most, most).astype(to.numpy)
@@ -103,7 +108,7 @@ def _saturated(values: Array, to: DType) -> Array:
 
 @cache
 def _largest(dtype: DType) -> np.float32:
-    """The largest number of an 8-bit float type, whose encoding is 0x7e or 0x7b."""
+    """The largest number of an 8-bit float type."""
     every = np.arange(256, dtype=np.uint8).view(dtype.numpy).astype(np.float32)
     return np.float32(np.max(every[np.isfinite(every)]))
 
@@ -125,7 +130,7 @@ def _e8m0(values: Array, to: DType) -> Array:
 
 _SPECIAL: dict[str, Callable[[Array, DType], Array]] = {
     "float16": _float16, "bfloat16": _bfloat16, "float8_e4m3fn": _saturated,
-    "float8_e5m2": _saturated, "float4_e2m1fn": _fp4, "float8_e8m0fnu": _e8m0,
+    "float8_e5m2": _float8_e5m2, "float4_e2m1fn": _fp4, "float8_e8m0fnu": _e8m0,
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ _WIDEN = {
 }  # fmt: skip
 _NARROW = {
     "float16": "__float2half_rn({})", "bfloat16": "__float2bfloat16_rn({})",
-    "float8_e4m3fn": "__nv_fp8_e4m3({})", "float8_e5m2": "__nv_fp8_e5m2({})",
+    "float8_e4m3fn": "__nv_fp8_e4m3({})", "float8_e5m2": "tl::float_to_e5m2({})",
 }  # fmt: skip
 
 

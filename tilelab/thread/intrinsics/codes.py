@@ -74,12 +74,27 @@ _FLOAT_TO_E8M0 = helper(
 }}
 """,
 )
+_FLOAT_TO_E5M2 = helper(
+    "float_to_e5m2",
+    f"""
+// e5m2 has infinities: what is nearer to 2^16 than to the largest number becomes one
+template <typename T> {INLINE} __nv_fp8_e5m2 float_to_e5m2(T x) {{
+  __nv_fp8_e5m2 made(x);
+  if (fabs(x) >= 61440) made.__x = x < 0 ? 0xfc : 0x7c;
+  return made;
+}}
+""",
+)
 TO_FLOAT = {"float4_e2m1fn": _FP4_TO_FLOAT, "float8_e8m0fnu": _E8M0_TO_FLOAT}
 """The helper that makes a float of a code, by type."""
-FROM_FLOAT = {"float4_e2m1fn": _FLOAT_TO_FP4, "float8_e8m0fnu": _FLOAT_TO_E8M0}
-"""The helper that makes a code of a float or double, by type."""
+FROM_FLOAT = {
+    "float4_e2m1fn": _FLOAT_TO_FP4, "float8_e8m0fnu": _FLOAT_TO_E8M0,
+    "float8_e5m2": _FLOAT_TO_E5M2,
+}  # fmt: skip
+"""The helper that makes a value of a float or double, by type; other types have constructors."""
 TYPE_HELPERS: dict[str, tuple[str, ...]] = {
     **{name: (TO_FLOAT[name], FROM_FLOAT[name], _LOW_BITS) for name in TO_FLOAT},
+    "float8_e5m2": (_FLOAT_TO_E5M2,),
     **{name: (_SIGNED_BITS,) for name in ("int2", "int4")},
     **{name: (_LOW_BITS,) for name in ("uint2", "uint4")},
 }
