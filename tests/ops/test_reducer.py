@@ -54,3 +54,27 @@ def test_errors() -> None:
     assert _error(lambda f: T.alloc_reducer((8,), "float32", op="mean")).code == "TL1540"
     found = _error(lambda f: T.finalize_reducer(T.alloc_reducer((4,), "float32"), f))
     assert found.code == "TL1539" and "(4) does not fit f (8)" in found.message
+
+
+@pytest.mark.parametrize(
+    ("begins", "finishes", "words"),
+    [
+        (False, True, "the reducer total is updated before T.reducer_init"),
+        (True, False, "the reducer total is read before T.finalize_reducer"),
+    ],
+)
+def test_out_of_order(begins: bool, finishes: bool, words: str) -> None:
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), B: T.Tensor((1,), "float32")):
+        with T.Kernel(1, threads=32) as _:
+            total = T.alloc_reducer((1,), "float32")
+            if begins:
+                T.reducer_init(total)
+            for i in T.Parallel(64):
+                T.reducer_update(total[0], A[i])
+            if finishes:
+                T.finalize_reducer(total)
+            B[0] = total[0]
+
+    with pytest.raises(TileError, match=f"TL1543: {words}"):
+        tilelab.compile(main, target=HOPPER)
