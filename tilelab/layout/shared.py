@@ -124,8 +124,10 @@ class SharedLayout:
 
     @property
     def alignment(self) -> int:
-        """Bytes to which the tile's base must be aligned: the swizzle's period, else 128."""
-        return BOX_ALIGNMENT if self.swizzle is None else self.swizzle.span
+        """Bytes to which the tile's base must be aligned: the period of a swizzle that TMA knows
+        (it works on addresses), else 128."""
+        known = self.swizzle in TMA_SWIZZLES.values()
+        return self.swizzle.span if self.swizzle is not None and known else BOX_ALIGNMENT
 
     def staged(self, stages: int) -> SharedLayout:
         """The same with a leading axis of `stages` slots."""

@@ -27,6 +27,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
+from tilelab.passes.bank_layouts import bank_layouts
 from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.copies_of_points import check_copies
 from tilelab.passes.defer_sums import joined_again
@@ -41,6 +42,8 @@ from tilelab.passes.wide_access import wanted_vector
 from tilelab.thread.nodes import Role
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import Access, Fact, Loop, TileOp
+from tilelab.tile.ops.copy import Copy
+from tilelab.tile.structure import BANK_LAYOUTS, setting
 
 SPREAD = "spread"
 
@@ -141,6 +144,11 @@ def _finish(kernel: Kernel, solution: Solution, threads: int, ctx: PassContext) 
         spread = Fragment.blocked(buffer.static_shape, threads)
         if solution.layout(buffer) is None:  # else a view of it has been laid out by now
             solution.put(buffer, spread, "nothing constrains it: spread evenly")
+    if setting(ctx, BANK_LAYOUTS):
+        nodes = ((n, planning_context(kernel, ctx, count)) for n, count in threads_of(kernel)
+                 if isinstance(n, ParallelFor | Copy))  # fmt: skip
+        for chosen in bank_layouts(kernel, list(nodes), solution):
+            solution.put(*chosen)
     return _apply(kernel, solution, ctx)
 
 

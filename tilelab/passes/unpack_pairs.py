@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilelab.ir import (
-    Binary,
-    Call,
     Cast,
-    Const,
     Expr,
     For,
     Let,
@@ -34,11 +31,10 @@ from tilelab.ir import (
 )
 from tilelab.ir.rewrite import map_statements, rewrite, substitute
 from tilelab.ir.simplify import divisibility
+from tilelab.passes.evaluated import evaluated
 from tilelab.passes.guards import flat_statements
-from tilelab.thread.conversions import converted
 from tilelab.thread.intrinsic import Array
 from tilelab.thread.intrinsics.nibbles import MANTISSA, MOST_OFFSET, unpack_nibbles
-from tilelab.thread.mathfn import math_fn
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import loop
@@ -141,49 +137,13 @@ def _kind(low: Array | None, high: Array | None) -> Numbers | None:
 
 def _table(e: Expr) -> Array | None:
     """An expression of one byte for all its values; None where it has others in it."""
-    rule = _VALUES.get(type(e))
-    return None if rule is None else rule(e)
+    found = evaluated(e, _every_byte)
+    return None if found is None else np.broadcast_to(found, (256,))
 
 
-def _of_const(e: Const) -> Array:
-    return np.full(256, e.value, e.dtype.numpy)
-
-
-def _of_load(e: Load) -> Array:
-    return np.arange(256, dtype=np.uint8).view(e.dtype.numpy)
-
-
-def _of_cast(e: Cast) -> Array | None:
-    inner = _table(e.a)
-    return converted(inner, e.dtype) if inner is not None and e.dtype.is_int else None
-
-
-def _of_binary(e: Binary) -> Array | None:
-    a, b = _table(e.a), _table(e.b)
-    rule = _OPERATORS.get(e.op)
-    if a is None or b is None or rule is None or not e.dtype.is_int:
-        return None
-    if (e.op in ("%", "//") and not (b > 0).all()) or (e.op in ("<<", ">>") and not (b >= 0).all()):
-        return None
-    return converted(rule(a.astype(np.int64), b.astype(np.int64)), e.dtype)
-
-
-def _of_call(e: Call) -> Array | None:
-    args = [_table(a) for a in e.args]
-    known = [a for a in args if a is not None]
-    if len(known) < len(args) or not e.dtype.is_int:
-        return None
-    return np.broadcast_to(math_fn(e.fn).value(e.dtype, known), (256,))
-
-
-_OPERATORS: dict[str, Any] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "&": np.bitwise_and, "|": np.bitwise_or,
-    "^": np.bitwise_xor, "<<": np.left_shift, ">>": np.right_shift, "%": np.mod,
-    "//": np.floor_divide,
-}  # fmt: skip
-_VALUES: dict[type[Expr], Any] = {
-    Const: _of_const, Load: _of_load, Cast: _of_cast, Binary: _of_binary, Call: _of_call,
-}  # fmt: skip
+def _every_byte(leaf: Load | Var) -> Array | None:
+    is_byte = isinstance(leaf, Load)
+    return np.arange(256, dtype=np.uint8).view(leaf.dtype.numpy) if is_byte else None
 
 
 def _rebuilt(

@@ -239,7 +239,12 @@ class LowerContext:
         layout: SharedLayout | None = buffer.layout
         if layout is None:
             return power_of_two(1 << 20, int(buffer.static_shape[-1]))
-        return power_of_two(1 << 20, layout.panel_cols) if layout.pitch is None else 1
+        run = power_of_two(1 << 20, layout.panel_cols)
+        if layout.pitch is not None:
+            run = power_of_two(run, layout.pitch)
+        if layout.swizzle is None:
+            return run
+        return max(min(run, (8 << layout.swizzle.base) // layout.element_bits), 1)
 
     @property
     def warpgroup(self) -> Expr:

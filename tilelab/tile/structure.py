@@ -58,16 +58,19 @@ DEFER_SUMS = Switch("tl.defer_sums", True, False)
 off with tl.precise_math."""
 TILE_COUNTER = Switch("tl.tile_counter", True, False)
 """Persistent blocks draw tiles of different lengths from a counter; off: they are dealt out."""
+BANK_LAYOUTS = Switch("tl.bank_layouts", True, False)
+"""Shared tiles that only threads touch are laid out so that banks conflict least."""
 WHOLE_TILES = Switch("tl.whole_tiles", True, False)
 """An elementwise loop with a tail runs without its guards, by wide accesses, on whole tiles."""
 
 SWITCHES = (
     PERSISTENT, GROUP_ORDER, IN_FLIGHT, FOLD_CLEAR, STAGED_STORES, PRODUCER_WARP, SPLIT_RINGS,
     OVERLAP_GEMMS, DOUBLE_BUFFER, FRAGMENTS_AHEAD, PRECISE_MATH, SPLIT_LOOPS, EARLY_LOADS,
-    OWN_TRIPS, DEFER_SUMS, TILE_COUNTER, WHOLE_TILES,
+    OWN_TRIPS, DEFER_SUMS, TILE_COUNTER, BANK_LAYOUTS,
+    WHOLE_TILES,
 )  # fmt: skip
 
-TAKING_ROOM = (PERSISTENT, EARLY_LOADS, DOUBLE_BUFFER)
+TAKING_ROOM = (PERSISTENT, EARLY_LOADS, DOUBLE_BUFFER, BANK_LAYOUTS)
 """Those that take shared memory, or keep tiles from sharing it."""
 
 
@@ -84,8 +87,8 @@ def setting(ctx: Options, switch: Switch) -> Any:
 
 
 __all__ = [
-    "DEFER_SUMS", "DOUBLE_BUFFER", "EARLY_LOADS", "FOLD_CLEAR", "FRAGMENTS_AHEAD", "GROUP_ORDER",
-    "IN_FLIGHT", "OVERLAP_GEMMS", "OWN_TRIPS", "PERSISTENT", "PLAIN", "PRECISE_MATH",
+    "BANK_LAYOUTS", "DEFER_SUMS", "DOUBLE_BUFFER", "EARLY_LOADS", "FOLD_CLEAR", "FRAGMENTS_AHEAD",
+    "GROUP_ORDER", "IN_FLIGHT", "OVERLAP_GEMMS", "OWN_TRIPS", "PERSISTENT", "PLAIN", "PRECISE_MATH",
     "PRODUCER_WARP", "SPLIT_LOOPS", "SPLIT_RINGS", "STAGED_STORES", "SWITCHES", "TAKING_ROOM",
     "TILE_COUNTER", "WHOLE_TILES", "Switch", "setting",
 ]  # fmt: skip
