@@ -198,6 +198,28 @@ def _of_rows(s: Shape, rows: bool, columns: bool) -> Any:
     return main
 
 
+def copied(s: Shape, shared: bool) -> Any:
+    """Tiles by T.copy, through registers or shared memory."""
+    N, dtype = _size(s), s.dtype
+
+    @T.prim_func
+    def main(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
+        with T.Kernel(T.ceildiv(N, s.block), threads=s.threads) as bx:
+            a, b = T.alloc_fragment((s.block,), dtype), T.alloc_fragment((s.block,), dtype)
+            T.copy(A[bx * s.block], a)
+            if shared:
+                tile = T.alloc_shared((s.block,), dtype)
+                T.copy(B[bx * s.block], tile)
+                T.copy(tile, b)
+            else:
+                T.copy(B[bx * s.block], b)
+            for i in T.Parallel(s.block):
+                a[i] += b[i]
+            T.copy(a, C[bx * s.block])
+
+    return main
+
+
 def padded_rows(s: Shape) -> Any:
     """Rows of any length that begin at multiples of 16 elements."""
     M, N, dtype, high = s.rows, s.N, s.dtype, 4
@@ -274,6 +296,8 @@ FORMS: dict[str, Form] = {
     "unroll": Form(lambda s: _by_thread(s, "unroll"), _begun),
     "serial": Form(lambda s: _by_thread(s, "serial"), _begun),
     "scanned": Form(scanned, _scanned),
+    "copied": Form(lambda s: copied(s, shared=False), _plain),
+    "copied_shared": Form(lambda s: copied(s, shared=True), _plain),
     "rows": Form(lambda s: _of_rows(s, True, False), _plain, 2),
     "columns": Form(lambda s: _of_rows(s, False, True), _plain, 2),
     "both": Form(lambda s: _of_rows(s, True, True), _plain, 2),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilelab.dtypes import BOOL
 from tilelab.errors import Loc
 from tilelab.ir import (
     Expr,
@@ -33,8 +34,10 @@ from tilelab.ir import (
 )
 from tilelab.ir.stmt import OWN_ELEMENTS
 from tilelab.layout import Fragment
-from tilelab.thread.nodes import Ref, VectorCopy
-from tilelab.tile.context import LowerContext
+from tilelab.thread.intrinsics.wide import is_aligned
+from tilelab.thread.nodes import Invoke, Ref, VectorCopy
+from tilelab.tile.context import VECTOR_BYTES, LowerContext
+from tilelab.tile.structure import WHOLE_TILES, setting
 
 
 def loop(var: Var, extent: int, kind: LoopKind, body: list[Stmt], loc: Loc | None) -> For:
@@ -180,19 +183,60 @@ def first_replica(ctx: LowerContext, layout: Fragment) -> Expr | None:
 def move(
     ctx: LowerContext, src: Region, dst: Region, spread: Fragment, loc: Loc | None
 ) -> list[Stmt]:
-    """Copy `src` to `dst` (same tile extents), converting, with reads past a tensor giving 0."""
+    """Copy `src` to `dst` (same tile extents), converting, with reads past a tensor giving 0. Where
+    only tiles that exist as a whole can move wider, those do, chosen by a branch."""
+    plain = _width(ctx.trial(), src, dst, spread, inside=False)
+    if not whole_tiles(ctx) or _width(ctx.trial(), src, dst, spread, inside=True) == plain:
+        return _move(ctx, src, dst, spread, loc, inside=False)
+    fast = _move(ctx, src, dst, spread, loc, inside=True)
+    slow = _move(ctx, src, dst, spread, loc, inside=False)
+    tensors = [r for r in (src, dst) if r.buffer.scope is Scope.GLOBAL]
+    aligned = Var("aligned", BOOL)
+    starts = tuple(Ref(r.buffer, (as_expr(0),) * r.buffer.rank) for r in tensors)
+    ask = Invoke(is_aligned(VECTOR_BYTES, len(tensors)), starts, result=aligned, loc=loc)
+    condition: Expr | None = aligned
+    for region in tensors:
+        last = tuple(as_expr(e) - 1 for e in tile_extents(region))
+        first = tuple(as_expr(0) for _ in last)
+        for corner in (first, last):
+            condition = both(ctx.in_bounds(region, expand(region, corner)), condition)
+    names = f"{src.buffer.name} -> {dst.buffer.name}"
+    ctx.note(f"{names}: tiles that exist as a whole move by wide accesses, others by elements")
+    return [ask, guarded(condition, fast, loc, slow)]
+
+
+def whole_tiles(ctx: LowerContext) -> bool:
+    """Whether tiles that exist as a whole may have a version of their own."""
+    return bool(setting(ctx, WHOLE_TILES))
+
+
+def _width(ctx: LowerContext, src: Region, dst: Region, spread: Fragment, *, inside: bool) -> int:
+    """Neighbours that one access moves."""
     last = spread.shape[-1] if spread.shape else 1
     memory = [r for r in (src, dst) if r.buffer.scope is not Scope.FRAGMENT]
     # An instruction moves 16 bytes; registers on the other side of a conversion may be more.
-    widest = 16 // max(r.dtype.bytes for r in memory or (src, dst))
+    widest = VECTOR_BYTES // max(r.dtype.bytes for r in memory or (src, dst))
     run = min(widest, *(_run(ctx, r, spread) for r in (src, dst)))
-    width = min(ctx.vector_width(src, last, run), ctx.vector_width(dst, last, run))
+    return min(ctx.vector_width(r, last, run, inside=inside) for r in (src, dst))
+
+
+def _move(
+    ctx: LowerContext,
+    src: Region,
+    dst: Region,
+    spread: Fragment,
+    loc: Loc | None,
+    *,
+    inside: bool,
+) -> list[Stmt]:
+    """`move` for any tile, or (`inside`) for one whose elements all exist."""
+    width = _width(ctx, src, dst, spread, inside=inside)
     in_memory = Scope.FRAGMENT not in (src.buffer.scope, dst.buffer.scope)
     walk = walk_tile(ctx, spread, width, batched=in_memory and width == 1)
     register = walk.chunk * width
     source, target = (ref(ctx, r, spread, walk.index, register) for r in (src, dst))
-    load_ok = guard_of(ctx, src, walk.index)
-    store_ok = both(walk.inside, guard_of(ctx, dst, walk.index))
+    load_ok = None if inside else guard_of(ctx, src, walk.index)
+    store_ok = both(walk.inside, None if inside else guard_of(ctx, dst, walk.index))
     if dst.buffer.scope is Scope.GLOBAL:
         store_ok = both(first_replica(ctx, spread), store_ok)
     return move_chunks(ctx, walk, source, target, load_ok, store_ok, loc)

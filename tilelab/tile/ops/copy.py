@@ -20,6 +20,7 @@ from tilelab.tile.operands import check_same_rank, check_same_tile, here, pair_r
 from tilelab.tile.ops.copy_async import async_width, cp_async_tile, tma_load_tile
 from tilelab.tile.ops.copy_staged import staged_plan, staged_store
 from tilelab.tile.ops.copy_wide import quad_store, quad_store_plan
+from tilelab.tile.structure import WHOLE_TILES, setting
 
 
 def copy(
@@ -115,7 +116,9 @@ class Copy(TileOp):
         """Neighbours that a thread should hold so that accesses of memory are wide."""
         last = (tile_extents(self.dst) or (1,))[-1]
         memory = [r for r in (self.src, self.dst) if r.buffer.scope is not Scope.FRAGMENT]
-        widths = [ctx.vector_width(r, last, VECTOR_BYTES // r.dtype.bytes) for r in memory]
+        whole = bool(setting(ctx, WHOLE_TILES))
+        limits = ((r, VECTOR_BYTES // r.dtype.bytes) for r in memory)
+        widths = [ctx.vector_width(r, last, limit, inside=whole) for r, limit in limits]
         return max(min(widths, default=1), 1)
 
 
@@ -136,9 +139,8 @@ def spread_of(op: Copy, ctx: LowerContext) -> Fragment:
         return op.spread
     extents = tile_extents(op.dst) or (1,)
     limit = 16 // max(op.src.dtype.bytes, op.dst.dtype.bytes)
-    width = min(
-        ctx.vector_width(op.src, extents[-1], limit), ctx.vector_width(op.dst, extents[-1], limit)
-    )
+    whole, trial = bool(setting(ctx, WHOLE_TILES)), ctx.trial()
+    width = min(trial.vector_width(r, extents[-1], limit, inside=whole) for r in (op.src, op.dst))
     own = Scope.LOCAL in (op.src.buffer.scope, op.dst.buffer.scope)
     return Fragment.blocked(extents, 1 if own else ctx.num_threads, width)
 
