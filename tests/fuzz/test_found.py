@@ -100,3 +100,27 @@ def test_points_of_several_threads_that_overwrite_what_they_read(target: str) ->
     run(main, target, a, out)
     once = torch.where(a > 3, torch.arange(16), a + 7)
     assert torch.equal(out, torch.stack([2 * once, 2 * once + 1]).int())
+
+
+@targets
+def test_the_first_row_of_a_fragment(target: str) -> None:
+    """A loop over the columns alone reads a row that some threads hold."""
+
+    @T.prim_func
+    def main(A: T.Tensor((7, 32), "int32"), Out: T.Tensor((3, 32), "int32")):
+        with T.Kernel(1, threads=32):
+            f, g = T.alloc_fragment((7, 32), "int32"), T.alloc_fragment((32,), "int32")
+            T.copy(A, f)
+            for i in T.Parallel(32):
+                g[i] = f[0, i] * 2
+            T.copy(g, Out[0, 0:32])
+            for i in T.Parallel(32):
+                Out[1, i] = f[5, i] + f[0, i]
+            for i in T.Parallel(7):
+                Out[2, i] = f[i, 0]
+
+    a, out = torch.arange(224, dtype=torch.int32).reshape(7, 32), torch.zeros(3, 32).int()
+    run(main, target, a, out)
+    want = torch.stack([a[0] * 2, a[5] + a[0], torch.zeros(32).int()])
+    want[2, :7] = a[:, 0]
+    assert torch.equal(out, want)

@@ -15,9 +15,7 @@ from tests.fuzz.run import FAMILIES, TARGETS, examine, report, smallest
 from tests.thread.nvrtc import available
 
 FULL = bool(os.environ.get("TILELAB_FULL"))
-DRAWS = 150 if FULL else 6
-ALLOWED = {"refused TL1514"}
-"""Refusals of programs that the language has and tilelab cannot compile."""
+DRAWS = 150 if FULL else 8
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -55,7 +55,10 @@ def spread_from(layout: Any, uses: Sequence[AxisUse] | None, loop: Loop) -> Frag
     used = [u.axis for u in uses if u.axis is not None]
     if sorted(used) != list(range(len(loop.vars))):
         return None
-    for axis in reversed([i for i, u in enumerate(uses) if u.axis is None]):
+    single = [i for i, u in enumerate(uses) if u.axis is None]
+    if any(layout.axes[axis] for axis in single):
+        return None  # the first of several: other threads may hold it than those that run points
+    for axis in reversed(single):
         layout = layout.drop_axis(axis)
     spread = layout.transpose([used.index(i) for i in range(len(used))])
     covered = all(c >= e for c, e in zip(spread.covers, loop.extents, strict=True))
