@@ -49,6 +49,7 @@ from tilelab.tile.elementwise import (
 )
 from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, updates
 from tilelab.tile.operands import as_region, check_same_tile, here, settled
+from tilelab.tile.per_thread import is_own_value
 
 _PLACES = (Scope.GLOBAL, Scope.SHARED)
 
@@ -171,7 +172,9 @@ def _update(op: str, dst: Any, value: Any, memory_order: str | None, return_prev
         return _update_element(op, _element(dst, "dst", op), value, order, return_prev)
     if isinstance(value, Buffer | Region) and not is_scalar(value):
         return _update_tile(op, dst, value, order, return_prev)
-    if isinstance(dst, Buffer | Region) and op in _TILE_WIDE and not return_prev:
+    one = isinstance(dst, Buffer) and all(const_int(n) == 1 for n in dst.shape)
+    theirs = one and is_own_value(value)  # every thread that comes by adds its own
+    if isinstance(dst, Buffer | Region) and op in _TILE_WIDE and not (return_prev or theirs):
         return _update_all(op, dst, value, order)
     return _update_element(op, _element(dst, "dst", op), value, order, return_prev)
 
