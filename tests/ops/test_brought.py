@@ -148,3 +148,17 @@ def test_tables_of_addresses() -> None:
     for declare in (lambda: T.Tensor([4], T.ptr), lambda: T.Tensor[[4], T.ptr]):
         with pytest.raises(TileError, match="TL1770: a tensor of T"):
             declare()
+
+
+VOTES = ("any_sync", "all_sync", "ballot", "syncthreads_count", "syncthreads_and", "syncthreads_or")
+
+
+@pytest.mark.parametrize("name", VOTES)
+def test_votes_are_on_whole_numbers(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"TL1782: T\.{name}.* integer or boolean predicate"):
+
+        @T.prim_func
+        def main(A: T.Tensor((32,), "float32"), B: T.Tensor((32,), "int32")):
+            with T.Kernel(1, threads=32) as _:
+                tx = T.get_thread_binding()
+                B[tx] = getattr(T, name)(A[tx])

@@ -7,7 +7,7 @@ from typing import Any
 from tilelab.dtypes import DType
 from tilelab.errors import TileTypeError
 from tilelab.frontend import open_kernel, session
-from tilelab.ir import Buffer, Expr, Let, Load, Scope, Stmt, Var, as_expr, const_int
+from tilelab.ir import Buffer, Expr, Let, Load, Scope, Stmt, Var, as_bool, as_expr, const_int
 from tilelab.thread.intrinsic import Intrinsic
 from tilelab.thread.nodes import Invoke, Operand, Ref
 
@@ -27,6 +27,17 @@ def evaluate(record: Intrinsic, *operands: Operand, dtype: DType, what: str) -> 
     result = Var(trace.hinted("value"), dtype, *lo_hi)
     trace.emit(Invoke(record, operands, result=result, loc=trace.loc()), anywhere=True)
     return result
+
+
+def predicate(value: Any, what: str) -> Expr:
+    """`value` as a truth value. TileTypeError (TL1782) for floats, whose bits are no answer."""
+    given = as_expr(value)
+    if given.dtype.is_float:
+        raise TileTypeError(
+            f"{what} requires an integer or boolean predicate, but got {given.dtype}",
+            code="TL1782", loc=session().loc(), hint="compare it: x != 0",
+        )  # fmt: skip
+    return as_bool(given)
 
 
 def bound(value: Expr, name: str) -> Expr:

@@ -7,8 +7,9 @@ from typing import Any, NoReturn
 from tilelab.dtypes import BOOL, INT32, UINT32, UINT64
 from tilelab.errors import TileNotSupported, TileValueError
 from tilelab.frontend import open_kernel, session
-from tilelab.ir import Alloc, Buffer, Expr, Scope, Stmt, as_bool, as_expr, cast, const_int
+from tilelab.ir import Alloc, Buffer, Expr, Scope, Stmt, as_expr, cast, const_int
 from tilelab.language.instruct import barrier_place, evaluate, perform
+from tilelab.language.instruct import predicate as truth_of
 from tilelab.language.launch import linear_thread
 from tilelab.thread.intrinsics import (
     FENCE_PROXY_ASYNC,
@@ -107,17 +108,20 @@ def tvm_storage_sync(storage_scope: str) -> Stmt:
 
 def syncthreads_count(predicate: Any) -> Expr:
     """All threads wait for each other; in how many of them the predicate holds."""
-    return evaluate(SYNCTHREADS_COUNT, as_bool(predicate), dtype=INT32, what="T.syncthreads_count")
+    what = "T.syncthreads_count"
+    return evaluate(SYNCTHREADS_COUNT, truth_of(predicate, what), dtype=INT32, what=what)
 
 
 def syncthreads_and(predicate: Any) -> Expr:
     """All threads wait for each other; whether the predicate holds in all of them."""
-    return evaluate(SYNCTHREADS_AND, as_bool(predicate), dtype=BOOL, what="T.syncthreads_and")
+    what = "T.syncthreads_and"
+    return evaluate(SYNCTHREADS_AND, truth_of(predicate, what), dtype=BOOL, what=what)
 
 
 def syncthreads_or(predicate: Any) -> Expr:
     """All threads wait for each other; whether the predicate holds in some of them."""
-    return evaluate(SYNCTHREADS_OR, as_bool(predicate), dtype=BOOL, what="T.syncthreads_or")
+    what = "T.syncthreads_or"
+    return evaluate(SYNCTHREADS_OR, truth_of(predicate, what), dtype=BOOL, what=what)
 
 
 def fence_proxy_async() -> Stmt:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tilelab.dtypes import BOOL, INT32, UINT32, UINT64
-from tilelab.ir import Expr, as_bool, as_expr, binary, call, cast
+from tilelab.ir import Expr, as_expr, binary, call, cast
 from tilelab.language.instruct import bound, evaluate
+from tilelab.language.instruct import predicate as truth_of
 from tilelab.language.launch import get_warp_idx, linear_thread
 from tilelab.target import WARP
 from tilelab.thread.intrinsics.exchange import (
@@ -71,7 +72,7 @@ def tvm_warp_shuffle_down(mask: Any, value: Any, offset: Any, width: Any, warp_s
 
 def _vote(record: Any, predicate: Any, mask: Any, dtype: Any, what: str) -> Expr:
     held = cast(as_expr(mask, UINT32), UINT32)
-    return evaluate(record, held, as_bool(predicate), dtype=dtype, what=what)
+    return evaluate(record, held, truth_of(predicate, what), dtype=dtype, what=what)
 
 
 def any_sync(predicate: Any, mask: Any = _FULL) -> Expr:
