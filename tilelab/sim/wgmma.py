@@ -8,7 +8,7 @@ on address bits. A wrong descriptor therefore gives a wrong result, as on the ch
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -298,9 +298,8 @@ class TensorCore:
         frame, half = product.frame, product.n // 2
         registers = self.group.registers
         numbers = np.arange(first, first + half).reshape(-1, 1, 1)
-        # d[4j + 2h + e] of lane 32w + 4r + c: row 16w + 8h + r, column 8j + 2c + e
-        split = tile.reshape(len(tile), 4, 2, 8, product.n // 8, 4, 2)
-        dealt = split.transpose(4, 2, 6, 0, 1, 3, 5).reshape(half, len(tile), 128)
+        dealt = tile.reshape(len(tile), -1).take(_dealing(product.n), axis=1)
+        dealt = dealt.reshape(len(tile), half, 4 * WARP).swapaxes(0, 1)
         keep = product.accumulate
         old: Array | None = None
         if varies(keep) or keep:
@@ -310,6 +309,14 @@ class TensorCore:
             if varies(keep):
                 old = np.where(keep, old, old.dtype.type(0))
         registers.store(buffer, numbers, accumulated(old, dealt, buffer.dtype.numpy), frame)
+
+
+@cache
+def _dealing(n: int) -> Array:
+    """Which element of a 64 x n tile each register of each lane holds, register by register:
+    d[4j + 2h + e] of lane 32w + 4r + c has row 16w + 8h + r, column 8j + 2c + e."""
+    split = np.arange(64 * n).reshape(4, 2, 8, n // 8, 4, 2)
+    return split.transpose(3, 1, 5, 0, 2, 4).reshape(-1)
 
 
 def _check_written(group: BlockGroup, product: Product, numbers: Array) -> None:

@@ -123,6 +123,6 @@ def accumulated(old: Array | None, product: Array, dtype: np.dtype[np.generic]) 
     if dtype.kind == "i":
         whole = product.astype(np.int64).astype(dtype)  # wraps
         return whole if old is None else old + whole
-    if old is None:
-        return product.astype(dtype)
-    return (old.astype(product.dtype) + product).astype(dtype)
+    if old is not None:
+        product = old.astype(product.dtype, copy=False) + product
+    return product.astype(dtype, copy=False)
