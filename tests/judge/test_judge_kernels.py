@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import tilelab
 from judge.compare import difference, tolerance
 from judge.exercise import Exercise, load_exercise
 from judge.grading import speed_points
-from judge.judge import grade
+from judge.judge import KERNEL_BUDGET, grade
 from judge.kernels import POINTS, spread
 from judge.memory import Call, Data
 from judge.report import to_text
@@ -234,7 +235,7 @@ def test_products_of_one_term_may_be_subnormal() -> None:
     ("exercise", "old", "new", "told"),
     [
         ("03", "T.ceildiv(N, block)", "N // block", ["nothing was written from [768] on"]),
-        ("03", "    return add\n", "", ["vector_add returned None", "return the function"]),
+        ("03", "    return add\n", "", ["vector_add returns nothing", "end it with `return main`"]),
         ("03", "def vector_add", "def vectoradd", ["no function vector_add; it defines vec"]),
         ("03", "A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C",
          "C: T.Tensor((N,), dtype), A: T.Tensor((N,), dtype), B", ["asked for, in order: A, B, C"]),
@@ -255,3 +256,26 @@ def test_mistakes_are_explained(
     shown = to_text(grade(shipped, tmp_path / "mine.py", seed=3, gpu=False))
     assert all(words in shown for words in told), shown
     assert len(shown.splitlines()) <= 40
+
+
+HANGS_ONCE = """
+_right = vector_add
+
+
+def vector_add(N):
+    while N == 1000: pass
+    return _right.compile(N=N)
+"""
+
+
+def test_a_compile_that_never_ends_loses_its_case_only(tmp_path: Path) -> None:
+    """The worker is ended at its limit and started anew for the other sizes."""
+    exercise = load_exercise("03")
+    (hangs,) = {c.id for c in exercise.kernel_task.public if c.sizes == {"N": 1000}}
+    path = tmp_path / "mine.py"
+    path.write_text(exercise.solution.read_text("utf-8") + HANGS_ONCE)
+    budget = replace(KERNEL_BUDGET, compile=10.0)
+    results = grade(exercise, path, seed=1, budget=budget, gpu=False).outcome.results
+    lost = {r.id for r in results if r.code == "TIMEOUT"}
+    assert lost == {hangs, "compile"}
+    assert all(r.status != "fail" for r in results if r.id not in lost)

@@ -19,7 +19,9 @@ from tilelab.artifact.schema import (
     CLASSES,
     FACTORIES,
     FORMAT,
+    LARGEST_ARGUMENT,
     LIMITS,
+    SIGNED,
     SPEAKING,
     VERSION,
     alternatives,
@@ -338,6 +340,7 @@ def _argument(raw: Any, factory: str, position: int) -> Any:
         return DTYPES[dtype]
     if isinstance(raw, str):
         return check_format(raw) if factory in SPEAKING and position == 0 else check_word(raw)
-    if type(raw) is bool or (type(raw) is int and 0 <= raw <= 4096):
+    least = -LARGEST_ARGUMENT if factory in SIGNED else 0
+    if type(raw) is bool or (type(raw) is int and least <= raw <= LARGEST_ARGUMENT):
         return raw
     raise refused(f"an argument of {factory}")

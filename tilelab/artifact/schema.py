@@ -34,19 +34,24 @@ CLASSES: dict[str, type[Node]] = {kind.__name__: kind for kind in _CLASSES}
 # By name: some modules share theirs with a function that their package exports. `extern` and
 # `debug` are loaded for their factories.
 _MODULES = (
-    "barrier", "cp_async", "debug", "exchange", "extern", "mma", "tma", "warp", "wgmma", "atomic",
+    "barrier", "cp_async", "debug", "exchange", "extern", "mma", "nibbles", "tma", "warp", "wgmma",
+    "wide", "atomic",
 )  # fmt: skip
 FACTORIES = frozenset({
     "atomic.atomic", "atomic.atomic_add_run", "atomic.atomic_load", "cp_async.cp_async",
     "cp_async.cp_async_wait", "cp_async.cp_async_zfill", "debug.device_assert", "debug.printf",
     "exchange.shuffle", "extern.reinterpret", "mma.ldmatrix", "mma.mma_sync", "mma.stmatrix",
-    "tma.tma_load", "tma.tma_store", "tma.tma_store_wait", "tma.tma_store_wait_read",
+    "nibbles.unpack_nibbles", "tma.tma_load", "tma.tma_store", "tma.tma_store_wait",
+    "tma.tma_store_wait_read",
     "warp.warpgroup_reg_alloc", "warp.warpgroup_reg_dealloc", "wgmma.fence_registers",
-    "wgmma.warpgroup_wait", "wgmma.wgmma_rs", "wgmma.wgmma_ss",
+    "wgmma.warpgroup_wait", "wgmma.wgmma_rs", "wgmma.wgmma_ss", "wide.is_aligned",
 })  # fmt: skip
 """Factories of instructions that an artefact may name: extern.extern is not among them."""
 SPEAKING = frozenset({"debug.device_assert", "debug.printf"})
 """Those whose first argument is text of the program's own."""
+SIGNED = frozenset({"nibbles.unpack_nibbles"})
+"""Those with an argument that may be negative."""
+LARGEST_ARGUMENT = 4096
 
 
 @dataclasses.dataclass(frozen=True)
