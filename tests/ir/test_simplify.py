@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 
 from tests.ir.trees import Space, Tree, evaluate, spaces, trees
+from tilelab.dtypes import INT32
 from tilelab.ir import Const, Expr, Var, as_expr, binary, walk
 from tilelab.ir.printer import to_text
 
@@ -101,3 +102,12 @@ def test_known_forms(e: Expr, text: str) -> None:
 def test_division_by_zero_stays_visible() -> None:
     assert to_text(binary("//", 4, 0)) == "4 // 0"
     assert not isinstance(binary("%", 4, 0), Const)
+
+
+def test_a_shift_that_loses_bits_is_no_product() -> None:
+    """`(x << 28) >> 28` extends the sign of 4 bits: the shift stays one, in its own type."""
+    nibble = Var("nibble", lo=0, hi=15)
+    shifted = binary("<<", nibble, 28)
+    assert (shifted.dtype, shifted.bounds) == (INT32, (None, None))
+    assert to_text(binary(">>", shifted, 28)) == "nibble << 28 >> 28"
+    assert to_text(binary("<<", nibble, 4)) == "nibble * 16"

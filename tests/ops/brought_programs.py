@@ -269,8 +269,28 @@ def check_tensors_left_out(target: Any, device: str) -> None:
     assert torch.equal(kernel(A=a, Bias=None), a)
 
 
+def check_signs_by_shifts(target: Any, device: str) -> None:
+    """Signed fields out of words: shifted left to drop what is above, and back with the sign."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64,), "int32"), U: T.Tensor((64,), "uint32"), B: T.Tensor((64,), "int32"),
+        C: T.Tensor((64,), "int32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=64) as _:
+            for i in T.Parallel(64):
+                B[i] = (A[i] << 24) >> 24
+                C[i] = (T.cast(U[i] & 15, "int32") << 28) >> 28
+
+    a = torch.randint(-(2**31), 2**31 - 1, (64,), device=device).int()
+    b, c = tilelab.compile(main, out_idx=[2, 3], target=target)(a, a.view(torch.uint32))
+    assert torch.equal(b, (a << 24) >> 24)
+    assert torch.equal(c, ((a & 15) << 28) >> 28)
+
+
 CHECKS: tuple[Callable[[Any, str], None], ...] = (
     check_run_time_extents, check_run_time_extents_of_a_role, check_copies_of_elements,
     check_flattened_fragment, check_helpers_and_variables, check_private_reductions,
     check_atomics_of_tiles_and_runs, check_barriers_of_operations, check_tensors_left_out,
+    check_signs_by_shifts,
 )  # fmt: skip

@@ -110,7 +110,8 @@ class Binary(Expr):
     @cached_property
     def bounds(self) -> Bounds:
         found = binary_bounds(self.op, self.a.bounds, self.b.bounds)
-        return found if self.dtype.bits >= 32 and self.dtype.kind == "int" else self._kept(found)
+        wraps = self.dtype.bits < 32 or self.dtype.kind != "int" or self.op == "<<"
+        return self._kept(found) if wraps else found
 
     def _kept(self, found: Bounds) -> Bounds:
         """Bounds of a type that wraps around: known only where the exact result fits."""

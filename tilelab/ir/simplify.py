@@ -39,7 +39,7 @@ def fold_binary(op: str, a: Expr, b: Expr, dtype: DType) -> Expr:
     return _folded(op, _widened(a), _widened(b), INT64)
 
 
-_GROWING = frozenset({"+", "-", "*", "<<"})
+_GROWING = frozenset({"+", "-", "*"})  # a shift is of bits: those past the type are lost
 
 
 def _too_large(bounds: Bounds) -> bool:
@@ -330,9 +330,12 @@ def _and_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
 
 
 def _shift_left(a: Expr, b: Expr, dtype: DType) -> Expr:
+    plain = Binary("<<", a, b, dtype)
     if isinstance(b, Const) and 0 <= b.value < 31:
-        return _mul_rule(a, Const(1 << int(b.value), dtype), dtype)
-    return Binary("<<", a, b, dtype)
+        product = _mul_rule(a, Const(1 << int(b.value), dtype), dtype)
+        # A product that does not fit is none: (x << 28) >> 28 extends a sign.
+        return plain if dtype == INT32 and _too_large(product.bounds) else product
+    return plain
 
 
 _INTEGER_RULES: dict[str, Callable[[Expr, Expr, DType], Expr]] = {
