@@ -10,11 +10,13 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from inspect import Parameter
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 from tilelab.errors import TileError, TileTypeError, TileValueError, shown, user_loc
+from tilelab.kinds import mismatch
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,6 +28,7 @@ _SYNONYMS = {
     "device": "target", "grid": "blocks",
 }  # fmt: skip
 """What PyTorch, CUDA and Triton call it."""
+_RECEIVERS = ("self", "cls")
 _STUMBLES = (
     TypeError, ValueError, AttributeError, ArithmeticError, LookupError, RuntimeError,
 )  # fmt: skip
@@ -64,7 +67,7 @@ def misfit(
     except (TypeError, ValueError):  # a builtin without a signature
         return None
     parameters: Mapping[str, Parameter] = signature.parameters
-    if next(iter(parameters), "") == "self":
+    if _is_method(fn) and next(iter(parameters), "") in _RECEIVERS:
         args, parameters = args[1:], dict(list(parameters.items())[1:])
     name = name or getattr(fn, "__name__", "the function")
     problem, hint = _problem(parameters, args, kwargs)
@@ -72,6 +75,10 @@ def misfit(
         return None
     usage = f"write {name}({', '.join(map(_usage, parameters.values()))})"
     return TileTypeError(f"{name}() {problem}", code=code, hint=f"{hint} {usage}".strip())
+
+
+def _is_method(fn: Any) -> bool:
+    return "." in getattr(fn, "__qualname__", "").rpartition("<locals>.")[2]
 
 
 def _problem(
@@ -105,23 +112,27 @@ def _usage(parameter: Parameter) -> str:
     if parameter.kind in _COLLECTS:
         return str(parameter.replace(annotation=Parameter.empty))
     if parameter.default is Parameter.empty:
-        return parameter.name
+        return parameter.name + "=..." * (parameter.kind is Parameter.KEYWORD_ONLY)
     return f"{parameter.name}={shown(parameter.default, 30)}"
 
 
-def answering(fn: Callable[P, R], name: str = "", *, inside: bool = False) -> Callable[P, R]:
+def answering(
+    fn: Callable[P, R], name: str = "", *, inside: bool = False, kinds: bool = False
+) -> Callable[P, R]:
     """`fn`, which answers a call that does not fit with TileTypeError (TL1407) by its `name`.
 
-    With `inside`, so it does where Python stumbles over the arguments in tilelab's own code; what
-    a function of the user's raises, when it is called, stays as it is.
+    With `kinds`, an error of Python's inside is laid to an argument that is not what its annotation
+    says (TL1002). With `inside`, so is what Python stumbles over in tilelab's own code (TL1407);
+    what a function of the user's raises, when it is called, stays as it is.
     """
+    name = name or fn.__name__
 
     @functools.wraps(fn)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return fn(*args, **kwargs)
         except _STUMBLES as error:
-            found = _answer(fn, args, kwargs, name, error, inside=inside)
+            found = _answer(fn, args, kwargs, name, error, inside, kinds)
             if found is None:
                 raise
             raise found from None
@@ -129,14 +140,32 @@ def answering(fn: Callable[P, R], name: str = "", *, inside: bool = False) -> Ca
     return call
 
 
-def answers(name: str, *, inside: bool = True) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def answers(
+    name: str, *, inside: bool = True, kinds: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """`answering` as a decorator."""
-    return functools.partial(answering, name=name, inside=inside)
+    return functools.partial(answering, name=name, inside=inside, kinds=kinds)
+
+
+def answer_all(
+    space: dict[str, Any], names: Iterable[str], prefix: str, *, kinds: bool = True
+) -> None:
+    """Let the functions and classes of a module (its globals) that have these names answer wrong
+    calls; enumerations keep their own call."""
+    for name in names:
+        value: Any = space.get(name)
+        said = f"{prefix}.{name}"
+        if isinstance(value, FunctionType):
+            space[name] = answering(value, said, inside=True, kinds=kinds)
+        elif inspect.isclass(value) and not issubclass(value, Enum):
+            made: Any = value.__dict__.get("__init__")
+            if isinstance(made, FunctionType):
+                value.__init__ = answering(made, said, inside=True, kinds=kinds)
 
 
 def _answer(
     fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str,
-    error: Exception, *, inside: bool,
+    error: Exception, inside: bool, kinds: bool,
 ) -> TileError | None:  # fmt: skip
     trace = error.__traceback__
     if isinstance(error, TileError) or trace is None:
@@ -144,6 +173,10 @@ def _answer(
     here = trace.tb_next is None
     if isinstance(error, TypeError) and (here or inside):
         found = misfit(fn, args, kwargs, name)
+        if found is not None:
+            return found
+    if kinds and not here:
+        found = mismatch(fn, inspect.signature(fn).bind(*args, **kwargs).arguments, name)
         if found is not None:
             return found
     if not inside or here or user_loc(trace.tb_next) is not None:
@@ -158,8 +191,8 @@ def _unusable(
     """Which arguments a function could not use, and what it is for."""
     parameters = inspect.signature(fn).parameters
     bound = inspect.signature(fn).bind(*args, **kwargs).arguments
-    given = [f"{n}={shown(v, 40)}" for n, v in bound.items() if n != "self"]
-    usage = f"{name}({', '.join(_usage(p) for n, p in parameters.items() if n != 'self')})"
+    given = [f"{n}={shown(v, 40)}" for n, v in bound.items() if n not in _RECEIVERS]
+    usage = f"{name}({', '.join(_usage(p) for n, p in parameters.items() if n not in _RECEIVERS)})"
     purpose = " ".join((inspect.getdoc(fn) or "").partition("\n\n")[0].split())
     kind = TileTypeError if isinstance(error, TypeError | AttributeError) else TileValueError
     why = (str(error) or type(error).__name__).splitlines()[0]

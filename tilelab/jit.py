@@ -16,7 +16,7 @@ from typing import Any
 
 from tilelab.call_forms import Binder, Call, freeze
 from tilelab.calls import answers, caller_frame
-from tilelab.errors import TileError, TileValueError
+from tilelab.errors import TileError, TileTypeError, TileValueError, shown
 from tilelab.frontend import (
     Captured,
     EagerFunction,
@@ -64,7 +64,7 @@ class Options:
         return replace(self, pass_configs={**(self.pass_configs or {}), **pass_configs})
 
 
-@answers("compile", inside=False)
+@answers("compile", inside=False, kinds=True)
 def compile(
     func: Any,
     out_idx: int | Sequence[int] | None = None,
@@ -84,7 +84,7 @@ def compile(
     return Options(out_idx, target, pass_configs, compile_flags, verbose).kernel(_traced(func))
 
 
-@answers("par_compile", inside=False)
+@answers("par_compile", inside=False, kinds=True)
 def par_compile(
     funcs: Iterable[Any],
     out_idx: int | Sequence[int] | None = None,
@@ -107,20 +107,29 @@ def _traced(func: Any) -> Function:
 def check_backend(execution_backend: str | None, target_host: Any) -> None:
     """TileValueError (TL1494) for back ends of the peer that cannot be honoured; the ways to launch
     CUDA are all one here."""
-    if execution_backend not in (None, "auto", "tvm_ffi", "cython", "nvrtc", "ctypes", "dlpack"):
+    known = ("auto", "tvm_ffi", "cython", "nvrtc", "ctypes", "dlpack")
+    if execution_backend is not None and str(execution_backend) not in known:
         raise TileValueError(
-            f"execution_backend={execution_backend!r} does not exist here", code="TL1494",
+            f"execution_backend={shown(execution_backend)} does not exist here", code="TL1494",
             hint="leave it out: kernels run through the CUDA driver or the simulator",
         )  # fmt: skip
-    if target_host not in (None, "auto", "c", "llvm"):
+    if target_host is not None and str(target_host) not in ("auto", "c", "llvm"):
         raise TileValueError(
-            f"target_host={target_host!r} does not exist here", code="TL1494", hint="leave it out"
+            f"target_host={shown(target_host)} does not exist here",
+            code="TL1494",
+            hint="leave it out",
         )
 
 
 def _in_threads(
     jobs: Sequence[Callable[[], Any]], workers: int | None, ignore_error: bool
 ) -> list[Any]:
+    if workers is not None and not (type(workers) is int and workers > 0):
+        raise TileValueError(
+            f"num_workers={shown(workers)} is no number of threads", code="TL1643",
+            hint="give a positive int, or leave it out",
+        )  # fmt: skip
+
     def run(job: Callable[[], Any]) -> Any:
         try:
             return job()
@@ -188,10 +197,18 @@ class JITImpl:
         consts = self._consts(call, self._learn(call, self._static_key(call)))
         return PrimFunc(self._trace(call, consts), self.func)
 
+    @answers("par_compile", inside=False, kinds=True)
     def par_compile(
         self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
     ) -> list[Any]:
         """Kernels for several argument lists: dicts of keywords, or tuples."""
+        configs = list(configs)
+        for config in configs:
+            if not isinstance(config, dict | tuple | list):
+                raise TileTypeError(
+                    f"par_compile() has got the config {shown(config)}", code="TL1002",
+                    hint="a config is a dict of keywords, or a tuple of arguments",
+                )  # fmt: skip
         jobs = [
             functools.partial(self.compile, **c)
             if isinstance(c, dict)
@@ -200,6 +217,7 @@ class JITImpl:
         ]
         return _in_threads(jobs, num_workers, ignore_error)
 
+    @answers("with_pass_configs", inside=False, kinds=True)
     def with_pass_configs(self, pass_configs: Mapping[Any, Any] | None) -> JITImpl:
         """The same function compiled with more pass_configs; kept, so that kernels are shared."""
         if not pass_configs:
@@ -340,7 +358,7 @@ def _call_form(args: tuple[Any, ...], kwargs: dict[str, Any], around: Hashable) 
     return form
 
 
-@answers("jit", inside=False)
+@answers("jit", inside=False, kinds=True)
 def jit(
     func: Any = None,
     *,

@@ -5,16 +5,18 @@ The device of the inputs decides where a call runs. Hides that one kernel has se
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilelab.absent import absent
+from tilelab.calls import answers
 from tilelab.compiler import lower
 from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
 from tilelab.ir import Function
 from tilelab.ir.packing import packed_params
-from tilelab.profiler import Profiler
+from tilelab.profiler import Profiler, TensorSupplyType
 from tilelab.runtime import driver
 from tilelab.runtime.arguments import Binding, Signature
 from tilelab.runtime.builds import Builds, LoweredProgram
@@ -174,7 +176,8 @@ class JITKernel(Inspection):
         """The variants that calls on a GPU have loaded so far."""
         return self._launcher.in_use
 
-    def get_profiler(self, tensor_supply_type: Any = None) -> Profiler:
+    @answers("kernel.get_profiler", inside=False, kinds=True)
+    def get_profiler(self, tensor_supply_type: TensorSupplyType | None = None) -> Profiler:
         """A profiler that makes inputs, times the kernel and compares it with a reference."""
         return Profiler(self, tensor_supply_type)
 
@@ -182,14 +185,18 @@ class JITKernel(Inspection):
     show_ptx = absent("kernel.show_ptx", "only cubins are made", "use kernel.show_sass()")
     export_ptx = absent("kernel.export_ptx", "only cubins are made", "use kernel.export_sass(path)")
 
-    def print_source_code(self, which: str = "kernel", file: str | None = None) -> None:
+    @answers("kernel.print_source_code", inside=False, kinds=True)
+    def print_source_code(
+        self, which: str = "kernel", file: str | os.PathLike[str] | None = None
+    ) -> None:
         """`show_source` by its old name, or `export_sources` where a file is named."""
         if file is None:
             self.show_source(which)
         else:
             self.export_sources(file)
 
-    def run_once(self, func: Any = None) -> Any:
+    @answers("kernel.run_once", inside=False, kinds=True)
+    def run_once(self, func: Callable[..., Any] | None = None) -> Any:
         """The result of one run (of `func`, by default the kernel) on made-up inputs."""
         return self.get_profiler().run_once(func)
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from tilelab.calls import answer_all
 from tilelab.errors import TileValueError
 
 LOGGER = logging.getLogger("tilelab")
@@ -99,3 +100,6 @@ class Progress:
         self._stream.flush()
         self._width = 0 if end else len(whole)
         self._spoken = time.monotonic()
+
+
+answer_all(globals(), ("set_log_level",), "tilelab")

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tilelab.calls import answer_all
 from tilelab.errors import TileTypeError
 from tilelab.kernel import JITKernel
 from tilelab.layout import Fragment, TableFragment
@@ -290,3 +291,7 @@ def roofline(subject: Any, ax: Any = None) -> Any:
     ax.set(xlabel="operations for each byte", ylabel="TFLOP/s")
     ax.grid(True, which="major", alpha=0.3)
     return ax
+
+
+_PICTURES = ("layout", "pipeline", "schedule", "ladder", "memory", "access", "roofline")
+answer_all(globals(), _PICTURES, "plot")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from tilelab.calls import answer_all, answers
 from tilelab.errors import TileValueError
 from tilelab.runtime.arguments import Signature
 from tilelab.runtime.supply import TensorSupplyType, make_inputs
@@ -27,6 +28,7 @@ class Profiled(Protocol):
 class Profiler:
     """Times and checks one kernel on made-up inputs, on the GPU when there is one."""
 
+    @answers("Profiler", kinds=True)
     def __init__(self, kernel: Profiled, supply: TensorSupplyType | None = None) -> None:
         self.kernel = kernel
         self.supply = supply or TensorSupplyType.Auto
@@ -39,6 +41,7 @@ class Profiler:
     def __call__(self, *args: Any) -> Any:
         return self.kernel(*args)
 
+    @answers("make_inputs", inside=False, kinds=True)
     def make_inputs(self, sizes: Mapping[Any, int] | None = None) -> list[Any]:
         """One tensor for each input of the kernel; `sizes` names its dynamic sizes."""
         import torch
@@ -46,6 +49,7 @@ class Profiler:
         device = "cuda" if torch.cuda.is_available() else "cpu"
         return make_inputs(self.kernel.signature, self.supply, device, sizes)
 
+    @answers("do_bench", inside=False, kinds=True)
     def do_bench(
         self,
         func: Callable[..., Any] | None = None,
@@ -70,10 +74,12 @@ class Profiler:
             early_stop_baseline=early_stop_baseline,
         )  # fmt: skip
 
+    @answers("run_once", inside=False, kinds=True)
     def run_once(self, func: Callable[..., Any] | None = None) -> Any:
         """The result of one run on made-up inputs."""
         return (func or self.kernel)(*self.make_inputs())
 
+    @answers("assert_allclose", inside=False, kinds=True)
     def assert_allclose(
         self,
         reference_program: Callable[..., Any],
@@ -95,6 +101,7 @@ class Profiler:
         for index, (a, b) in enumerate(pairs):
             compare(a, b, rtol, atol, max_mismatched_ratio, name=f"output {index}")
 
+    @answers("manual_assert_close", inside=False, kinds=True)
     def manual_assert_close(
         self,
         reference_program: Callable[..., Any],
@@ -110,6 +117,7 @@ class Profiler:
         inputs = self._inputs(input_tensors, None)
         manual_check_prog(_listed(self.kernel(*inputs)), _listed(reference_program(*inputs)))
 
+    @answers("assert_consistent", inside=False, kinds=True)
     def assert_consistent(self, repeat: int = 10) -> None:
         """Run `repeat` times on the same inputs; AssertionError unless bitwise the same."""
         inputs = self.make_inputs()
@@ -162,3 +170,6 @@ def compare(
         f"{100 * max_mismatched_ratio:g}%); first at {index}: got {float(a[index])}, expected "
         f"{float(b[index])}; largest difference {worst:g}"
     )
+
+
+answer_all(globals(), ("compare", "do_bench"), "profiler")

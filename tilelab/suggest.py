@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tilelab.calls import answer_all
 from tilelab.carver.arch.cuda import CUDA
 from tilelab.carver.roller.hint import Hint
 from tilelab.carver.template import MatmulTemplate
@@ -114,3 +115,6 @@ def _loads(hint: Hint, problem: MatmulTemplate) -> str:
     each = (rows + cols) * element / (2 * rows * cols) * 1000
     flying = (hint.pipeline_stage - 1) * (rows + cols) * hint.rstep[0] * element
     return f"loads: {each:.1f} bytes for 1000 FLOP, {flying} bytes of a block under way"
+
+
+answer_all(globals(), ("suggest_config",), "tilelab")

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilelab.calls import answer_all
 from tilelab.errors import TileValueError
 
 WARP = 32
@@ -186,3 +187,6 @@ def _no_such_target(value: Any) -> TileValueError:
         code="TL1201",
         hint='use "auto", or one of ' + ", ".join(f'"{name}"' for name in TARGETS),
     )
+
+
+answer_all(globals(), ("Target", "parse_target"), "tilelab")

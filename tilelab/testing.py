@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from tilelab.calls import answer_all, caller_frame
 from tilelab.errors import TileRuntimeError, TileValueError
 from tilelab.utils.tensor import torch_assert_close
 
@@ -37,7 +38,7 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 def main() -> None:
     """Run pytest on the file that calls this, with the command line's arguments, and leave with
     its status. TileRuntimeError (TL1601) where pytest is not installed."""
-    file = sys._getframe(1).f_globals["__file__"]  # pyright: ignore[reportPrivateUsage]
+    file = caller_frame().f_globals["__file__"]
     if importlib.util.find_spec("pytest") is None:
         raise TileRuntimeError(
             "tilelang.testing.main() needs pytest, which is not installed", code="TL1601",
@@ -156,7 +157,7 @@ def process_func(func: Callable[..., Any], name: str | None = None, /, **kwargs:
 def regression(prefixes: tuple[str, ...] = ("regression_",)) -> list[tuple[str, Any]]:
     """Call every function of the calling file whose name begins so, print what `process_func`
     noted, and return (name, milliseconds) of each. An error of one is raised at once."""
-    names = sys._getframe(1).f_globals  # pyright: ignore[reportPrivateUsage]
+    names = caller_frame().f_globals
     _TIMES.clear()
     for name, value in list(names.items()):
         if name.startswith(prefixes) and callable(value):
@@ -164,3 +165,6 @@ def regression(prefixes: tuple[str, ...] = ("regression_",)) -> list[tuple[str, 
     for label, latency, seconds in _TIMES:
         sys.stdout.write(f"{label}: {latency!r} ms ({seconds:.1f} s in all)\n")
     return [(label, latency) for label, latency, _ in _TIMES]
+
+
+answer_all(globals(), __all__, "testing")

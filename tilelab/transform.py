@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from tilelab.absent import absent, missing_name
+from tilelab.calls import answer_all
 from tilelab.pass_config import PassConfigKey
 
 __all__ = ["PassConfigKey", "PassContext", "simplify_prim_func"]
@@ -22,3 +23,6 @@ def __getattr__(name: str) -> NoReturn:
 PassContext = absent(
     "transform.PassContext", "there are no TVM passes", "pass pass_configs={...} to compile or jit"
 )
+
+
+answer_all(globals(), ("simplify_prim_func",), "transform")

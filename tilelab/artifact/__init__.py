@@ -11,5 +11,7 @@ language and nothing else: no Python, no CUDA text, no machine code, no call of 
 from tilelab.artifact.decode import load
 from tilelab.artifact.encode import save
 from tilelab.artifact.loaded import LoadedKernel
+from tilelab.calls import answer_all
 
 __all__ = ["LoadedKernel", "load", "save"]
+answer_all(globals(), ("load", "save"), "artifact")

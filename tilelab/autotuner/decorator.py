@@ -12,6 +12,7 @@ from tilelab.autotuner.capture import get_autotune_inputs
 from tilelab.autotuner.search import AutotuneResult, pinned, search
 from tilelab.autotuner.settings import PASS_CONFIGS, Config, Settings, as_configs, tunable
 from tilelab.call_forms import freeze
+from tilelab.calls import answer_all
 from tilelab.errors import TileTypeError
 from tilelab.jit import JITImpl
 from tilelab.kernel import JITKernel
@@ -195,3 +196,6 @@ def _decorate(
             code="TL1651", hint="write @autotune(...) above @tilelang.jit",
         )  # fmt: skip
     return AutoTuneImpl(func, configs, settings, do_not_specialize)
+
+
+answer_all(globals(), ("autotune",), "tilelab")

@@ -8,6 +8,7 @@ from typing import Any
 from tilelab.autotuner.capture import get_autotune_inputs
 from tilelab.autotuner.search import AutotuneResult, search, with_settings
 from tilelab.autotuner.settings import PASS_CONFIGS, Config, Settings, as_configs, tell_inactive
+from tilelab.calls import answers
 from tilelab.errors import TileTypeError
 from tilelab.frontend import PrimFunc
 from tilelab.jit import JITImpl, Options, check_backend
@@ -31,6 +32,7 @@ class AutoTuner:
         self.settings = Settings(timeout=30)
 
     @classmethod
+    @answers("AutoTuner.from_kernel", inside=False, kinds=True)
     def from_kernel(cls, kernel: Callable[..., Any], configs: Any) -> AutoTuner:
         """A tuner for a factory and its configs (dicts, or a function that returns them)."""
         if not callable(kernel):
@@ -40,6 +42,7 @@ class AutoTuner:
             )  # fmt: skip
         return cls(kernel, as_configs(configs))
 
+    @answers("AutoTuner.set_compile_args", inside=False, kinds=True)
     def set_compile_args(
         self,
         out_idx: int | Sequence[int] | None = None,
@@ -54,6 +57,7 @@ class AutoTuner:
         self.options = Options(out_idx, target, pass_configs, None, verbose)
         return self
 
+    @answers("AutoTuner.set_profile_args", inside=False, kinds=True)
     def set_profile_args(
         self, warmup: float | None = None, rep: float | None = None,
         timeout: float | None = None, **settings: Any,
@@ -67,6 +71,7 @@ class AutoTuner:
         )
         return self
 
+    @answers("AutoTuner.run", inside=False, kinds=True)
     def run(
         self,
         warmup: float | None = None,

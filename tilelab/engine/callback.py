@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilelab.absent import absent
+from tilelab.calls import answer_all
 from tilelab.codegen import CudaSource
 from tilelab.errors import TileRuntimeError, TileTypeError, TileWarning
 from tilelab.runtime import driver
@@ -74,3 +75,6 @@ register_hip_postproc = absent("register_hip_postproc", _WHY, _HINT)
 register_hip_postproc_callback = absent("register_hip_postproc_callback", _WHY, _HINT)
 register_c_postproc = absent("register_c_postproc", _WHY, _HINT)
 register_c_postproc_callback = absent("register_c_postproc_callback", _WHY, _HINT)
+
+
+answer_all(globals(), ("register_cuda_postproc", "register_cuda_postproc_callback"), "tilelab")

@@ -7,6 +7,7 @@ import operator
 from dataclasses import dataclass
 from typing import Any
 
+from tilelab.calls import answers
 from tilelab.dtypes import DTYPES, DType, as_dtype
 from tilelab.errors import TileTypeError, shown
 from tilelab.ir import Buffer, Expr, ScalarBuffer, Scope, Var, const_int
@@ -63,6 +64,7 @@ class Variable(metaclass=_Variables):
     """`T.Var("n", "int32")`: a variable, which T.let gives a value. As the annotation of a macro's
     parameter it is T.Ref, by its older name."""
 
+    @answers("T.Var", kinds=True)
     def __new__(cls, name: str = "v", dtype: Any = "int32") -> Var:  # type: ignore[misc]
         return Var(current().fresh(name) if is_tracing() else name, plain_dtype(dtype))
 

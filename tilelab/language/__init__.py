@@ -4,10 +4,9 @@ One module for each group of names; this one puts them together, and answers for
 not exist with the near ones.
 """
 
-from types import FunctionType
 from typing import Any, NoReturn
 
-from tilelab.calls import answering as _answering
+from tilelab.calls import answer_all as _answer_all
 from tilelab.language.cluster import NAMES as _CLUSTER
 from tilelab.language.debug import NAMES as _DEBUG
 from tilelab.language.dtypes import NAMES as _DTYPES
@@ -129,10 +128,7 @@ _TABLES = (
 for _table in _TABLES:
     globals().update(_table)
 __all__ += [name for table in _TABLES for name in table if not name.startswith("_")]
-globals().update({
-    name: _answering(value, f"T.{name}", inside=True) for name, value in list(globals().items())
-    if isinstance(value, FunctionType) and any(name in table for table in (__all__, *_TABLES))
-})  # fmt: skip
+_answer_all(globals(), {*__all__, *(n for table in _TABLES for n in table)}, "T", kinds=False)
 
 
 def __getattr__(name: str) -> NoReturn:

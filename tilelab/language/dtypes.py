@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from tilelab.calls import answers
 from tilelab.dtypes import DTYPES, DType, as_dtype
 from tilelab.frontend import Variable
 from tilelab.ir import Expr, cast
@@ -18,6 +19,7 @@ class dtype(DType, str):
     mean the same. It is a string too (its name), as programs pass it where one is wanted.
     """
 
+    @answers("T.dtype")
     def __new__(cls, value: Any) -> dtype:
         return str.__new__(cls, as_dtype(value).name)
 
@@ -26,6 +28,7 @@ class dtype(DType, str):
         for field in dataclasses.fields(DType):
             object.__setattr__(self, field.name, getattr(base, field.name))
 
+    @answers("a type of T")
     def __call__(self, value: Any = None) -> Expr:
         """`value` as an expression of this type; a new variable (see T.let) without one."""
         if value is None:

@@ -4,6 +4,7 @@ Imports nothing but rank 0. Indices may be ints, numpy arrays or IR expressions.
 """
 
 from tilelab.absent import absent
+from tilelab.calls import answer_all
 
 from . import atoms, banks
 from .digits import Axes, Digit, Index, Owner, Replicas
@@ -82,3 +83,5 @@ __all__ = [
     "swizzled",
     "tables",
 ]
+
+answer_all(globals(), (*filter(str.islower, __all__), "Layout", "FragmentMap"), "layout")

@@ -64,7 +64,8 @@ class Term(NamedTuple):
 
 def malformed(message: str, hint: str = "") -> TileValueError:
     """The error for a layout that contradicts itself (code TL1301)."""
-    return TileValueError(message, code=MALFORMED, hint=hint)
+    usual = "extents are positive ints, and the map gives every element one place"
+    return TileValueError(message, code=MALFORMED, hint=hint or usual)
 
 
 def axis_cover(digits: Iterable[Digit]) -> int:

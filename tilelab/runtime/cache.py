@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from tilelab.calls import answer_all
 from tilelab.runtime.nvrtc import CompilerWarning, Cubin, Resources
 
 _FORMAT = 1
@@ -146,3 +147,6 @@ def _read(folder: Path) -> Cubin:
 def _warn_once(folder: str, problem: str) -> None:
     text = f"kernels are not cached: {folder} cannot be written ({problem})"
     warnings.warn(text + "; set TILELAB_CACHE_DIR to a folder of yours", stacklevel=4)
+
+
+answer_all(globals(), ("disable_cache", "enable_cache", "is_cache_enabled"), "tilelab")

@@ -5,10 +5,12 @@ Hides which variant is shown: the fast one, for the target that no call has deci
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
+from tilelab.calls import answers
 from tilelab.codegen.source import CudaSource
 from tilelab.errors import TileValueError
 from tilelab.passes.base import CompileTrace
@@ -92,6 +94,7 @@ class Inspection:
         """The CUDA text."""
         return self.source.text
 
+    @answers("kernel.get_kernel_source", inside=False, kinds=True)
     def get_kernel_source(self, kernel_only: bool = True) -> str:
         """The CUDA text; with kernel_only=False the host's part follows as a comment."""
         if kernel_only:
@@ -103,10 +106,12 @@ class Inspection:
         """What the host does at a call, as text."""
         return self.get_host_source()
 
+    @answers("kernel.get_host_source", inside=False)
     def get_host_source(self) -> str:
         """What the host does at a call: checks, descriptors, grid and launch of each kernel."""
         return host_text(self.signature, self.program)
 
+    @answers("kernel.show_source", inside=False, kinds=True)
     def show_source(self, which: str = "kernel") -> None:
         """Print the CUDA text ("kernel"), the host's part ("host") or "both"."""
         makers = {
@@ -121,21 +126,29 @@ class Inspection:
             )  # fmt: skip
         sys.stdout.write("\n".join(make() for make in makers[which]) + "\n")
 
-    def export_sources(self, kernel_path: Any = None, host_path: Any = None) -> None:
+    @answers("kernel.export_sources", inside=False, kinds=True)
+    def export_sources(
+        self,
+        kernel_path: str | os.PathLike[str] | None = None,
+        host_path: str | os.PathLike[str] | None = None,
+    ) -> None:
         """Write the CUDA text and the host's part to files."""
         if kernel_path is not None:
             Path(kernel_path).write_text(self.get_kernel_source(), encoding="utf-8")
         if host_path is not None:
             Path(host_path).write_text(self.get_host_source(), encoding="utf-8")
 
+    @answers("kernel.get_sass", inside=False, kinds=True)
     def get_sass(self) -> str:
         """The machine code disassembled."""
         return sass.disassemble(self.cubin.image)
 
+    @answers("kernel.show_sass", inside=False, kinds=True)
     def show_sass(self) -> None:
         """Print the machine code disassembled."""
         sys.stdout.write(self.get_sass() + "\n")
 
-    def export_sass(self, path: Any) -> None:
+    @answers("kernel.export_sass", inside=False, kinds=True)
+    def export_sass(self, path: str | os.PathLike[str]) -> None:
         """Write the machine code disassembled to a file."""
         Path(path).write_text(self.get_sass(), encoding="utf-8")

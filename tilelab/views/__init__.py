@@ -4,6 +4,7 @@ Each view is a frozen data class made by a function from a trace or a program; d
 the `*_svg` modules beside it. `show(kernel)` puts the usual ones together.
 """
 
+from tilelab.calls import answer_all
 from tilelab.thread.occupancy import Occupancy, occupancy
 from tilelab.views.access import AccessView, access_view
 from tilelab.views.base import View, from_json
@@ -58,3 +59,4 @@ __all__ = [
     "source_view",
     "timeline_views",
 ]
+answer_all(globals(), [name for name in __all__ if name.islower()], "views")

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tilelab.calls import answer_all
 from tilelab.errors import TileTypeError
 from tilelab.kernel import JITKernel
 from tilelab.views.variants import Variant, variants
@@ -167,3 +168,6 @@ def compare_panel(
         found = list(pair)
     ladder = None if bench is None else steps.measured(bench_rows(bench), row)
     return ComparePanel(found, inputs, ladder)
+
+
+answer_all(globals(), __all__, "widgets")

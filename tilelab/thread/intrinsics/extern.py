@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tilelab.calls import answer_all
 from tilelab.dtypes import DType
 from tilelab.errors import TileNotSupported
 from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, Role, recorded
@@ -85,3 +86,6 @@ template <typename To, typename From> {INLINE} To reinterpret(From value) {{
         f"reinterpret_{source.name}_{to.name}", (Param("value", "value"),), call, text, meaning,
         includes=headers, source="C++ standard, bit_cast",
     )  # fmt: skip
+
+
+answer_all(globals(), ("register_extern",), "tilelab")

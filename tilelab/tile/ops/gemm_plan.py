@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from tilelab.dtypes import DTYPES, DType
-from tilelab.errors import TileValueError
+from tilelab.errors import TileValueError, shown
 from tilelab.layout import Fragment
 from tilelab.layout.atoms import (
     mma_accumulator,
@@ -45,16 +45,14 @@ class GemmWarpPolicy(enum.IntEnum):
     @classmethod
     def of(cls, value: Any) -> GemmWarpPolicy:
         """The policy that `value` spells (None: AUTO). Raises TileValueError (TL1514)."""
-        if value is None:
-            return cls.AUTO
-        try:
-            return cls(value)
-        except ValueError as error:
-            raise TileValueError(
-                f"policy {value!r} is not known",
-                code="TL1514",
-                hint="use T.GemmWarpPolicy.Square, FullRow or FullCol",
-            ) from error
+        return cls.AUTO if value is None else cls(value)
+
+    @classmethod
+    def _missing_(cls, value: object) -> GemmWarpPolicy:
+        raise TileValueError(
+            f"policy {shown(value)} is not known", code="TL1514",
+            hint="use T.GemmWarpPolicy.Square, FullRow or FullCol",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
