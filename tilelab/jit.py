@@ -16,7 +16,7 @@ from typing import Any
 
 from tilelab.call_forms import Binder, Call, freeze
 from tilelab.calls import answers, caller_frame
-from tilelab.errors import TileError, TileTypeError, TileValueError, shown
+from tilelab.errors import TileError, TileValueError, shown
 from tilelab.frontend import (
     Captured,
     EagerFunction,
@@ -27,7 +27,7 @@ from tilelab.frontend import (
     style_of,
 )
 from tilelab.ir import Function
-from tilelab.jit_errors import no_numbers, no_prim_func, no_program, undeclared
+from tilelab.jit_errors import as_config, no_numbers, no_prim_func, no_program, undeclared
 from tilelab.kernel import JITKernel
 from tilelab.language import Kernel, const, prim_func
 from tilelab.logs import notice
@@ -202,18 +202,11 @@ class JITImpl:
         self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
     ) -> list[Any]:
         """Kernels for several argument lists: dicts of keywords, or tuples."""
-        configs = list(configs)
-        for config in configs:
-            if not isinstance(config, dict | tuple | list):
-                raise TileTypeError(
-                    f"par_compile() has got the config {shown(config)}", code="TL1002",
-                    hint="a config is a dict of keywords, or a tuple of arguments",
-                )  # fmt: skip
         jobs = [
             functools.partial(self.compile, **c)
             if isinstance(c, dict)
             else functools.partial(self.compile, *c)
-            for c in configs
+            for c in map(as_config, configs)
         ]
         return _in_threads(jobs, num_workers, ignore_error)
 

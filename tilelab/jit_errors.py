@@ -35,6 +35,16 @@ def no_numbers(name: str, given: Mapping[str, Any], error: Exception) -> TileTyp
     )  # fmt: skip
 
 
+def as_config(config: Any) -> Any:
+    """A config of par_compile as it is; TileTypeError (TL1002) for what is none."""
+    if isinstance(config, dict | tuple | list):
+        return config  # pyright: ignore[reportUnknownVariableType]
+    raise TileTypeError(
+        f"par_compile() has got the config {shown(config)}", code="TL1002",
+        hint="a config is a dict of keywords, or a tuple of arguments",
+    )  # fmt: skip
+
+
 def undeclared(name: str, static: Mapping[str, Any]) -> None:
     """Raise TileTypeError (TL1425) for a tensor that an eager function gets and never declares."""
     for parameter, value in static.items():

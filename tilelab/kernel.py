@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tilelab.absent import absent
-from tilelab.calls import answers
+from tilelab.calls import answers, did_you_mean
 from tilelab.compiler import lower
-from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
+from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError, shown
 from tilelab.ir import Function
 from tilelab.ir.packing import packed_params
+from tilelab.kinds import admits
 from tilelab.profiler import Profiler, TensorSupplyType
 from tilelab.runtime import driver
 from tilelab.runtime.arguments import Binding, Signature
@@ -160,6 +161,7 @@ class JITKernel(Inspection):
         """
         own = OPTIONS - {param.name for param in self.signature.params}
         options = {name: named.pop(name) for name in own & named.keys()}
+        _check_options(options, named.keys() - {p.name for p in self.signature.params})
         if named:
             args = self.signature.ordered(args, named)
         binding = self.signature.bind(args)
@@ -241,3 +243,20 @@ def _outputs(function: Function, out_idx: int | Sequence[int] | None) -> tuple[i
             code="TL1621", loc=function.loc, hint="leave out_idx out",
         )  # fmt: skip
     return given or function.outputs
+
+
+def _check_options(options: Mapping[str, Any], others: Iterable[str]) -> None:
+    """TileTypeError for a misspelt option of simulate (TL1407) and a seed that is none (TL1002)."""
+    for name in others:
+        near = did_you_mean(name, OPTIONS, "{}=...")
+        if near:
+            raise TileTypeError(
+                f"kernel.simulate() has no argument {name!r}", code="TL1407",
+                hint=f"{near} its options: {', '.join(sorted(OPTIONS))}",
+            )  # fmt: skip
+    seed = options.get("seed", 0)
+    if not admits(int, seed) or seed < 0:
+        raise TileTypeError(
+            f"kernel.simulate() has got seed={shown(seed)}", code="TL1002",
+            hint="give an int from 0 on",
+        )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from tilelab.calls import answer_all, answers
-from tilelab.errors import TileValueError
+from tilelab.errors import TileValueError, shown
 from tilelab.runtime.arguments import Signature
 from tilelab.runtime.supply import TensorSupplyType, make_inputs
 from tilelab.runtime.timing import Milliseconds, do_bench
@@ -30,6 +30,11 @@ class Profiler:
 
     @answers("Profiler", kinds=True)
     def __init__(self, kernel: Profiled, supply: TensorSupplyType | None = None) -> None:
+        if supply is not None and not isinstance(supply, TensorSupplyType):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TileValueError(
+                f"a profiler has got {shown(supply)} as what its inputs are", code="TL1645",
+                hint="use " + ", ".join(f"TensorSupplyType.{k.name}" for k in TensorSupplyType),
+            )  # fmt: skip
         self.kernel = kernel
         self.supply = supply or TensorSupplyType.Auto
 
@@ -97,8 +102,15 @@ class Profiler:
         got, expected = self.kernel(*inputs), reference_program(*copies)
         if got is None and expected is None:
             got, expected = _tensors(inputs), _tensors(copies)
-        pairs = list(zip(_listed(got), _listed(expected), strict=True))
-        for index, (a, b) in enumerate(pairs):
+        ours, theirs = _listed(got), _listed(expected)
+        if len(ours) != len(theirs):
+            raise TileValueError(
+                f"the kernel gives {len(ours)} outputs, and the reference {len(theirs)}",
+                code="TL1645",
+                hint="let reference_program return what the kernel returns, in its order; of a "
+                "kernel without out_idx, write into the arguments and return nothing",
+            )
+        for index, (a, b) in enumerate(zip(ours, theirs, strict=True)):
             compare(a, b, rtol, atol, max_mismatched_ratio, name=f"output {index}")
 
     @answers("manual_assert_close", inside=False, kinds=True)

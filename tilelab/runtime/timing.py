@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tilelab.errors import TileValueError
+from tilelab.errors import TileValueError, shown
+from tilelab.kinds import admits
 from tilelab.runtime.reports import collect_reports
 
 _MODES: dict[str, Callable[[Sequence[float]], float]] = {
@@ -63,6 +64,11 @@ def do_bench(
             code="TL1645",
             hint=f"return_mode is one of {', '.join(_MODES)}; backend of {', '.join(_BACKENDS)}",
         )
+    _check_amounts(warmup=warmup, rep=rep, n_warmup=_n_warmup, n_repeat=_n_repeat)
+    for q in quantiles or ():
+        _check_amounts(quantile=q)
+        if q > 1:
+            raise _no_amount("quantile", q, "0 to 1")
     with collect_reports() as reports:
         started = time.perf_counter()
         fn()
@@ -79,6 +85,19 @@ def do_bench(
         timed = _graphed(fn) if backend == "cudagraph" else fn
         times = _events(timed, warmup, rep, _n_warmup, _n_repeat, cache_size)
     return _summary(times, quantiles, return_mode, "measured")
+
+
+def _check_amounts(**given: Any) -> None:
+    for name, value in given.items():
+        if not admits(float, value) or not 0 <= value < float("inf"):
+            raise _no_amount(name, value, "0 and more")
+
+
+def _no_amount(name: str, value: Any, allowed: str) -> TileValueError:
+    return TileValueError(
+        f"do_bench has got {name}={shown(value)}", code="TL1645",
+        hint=f"give a number from {allowed}: warmup and rep are milliseconds",
+    )  # fmt: skip
 
 
 def _has_cuda() -> bool:
