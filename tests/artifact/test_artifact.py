@@ -16,6 +16,7 @@ import pytest
 import tilelab
 import tilelab.language as T
 from tests.kernels import AMPERE, HOPPER, build
+from tests.ops import nibble_programs
 from tilelab import artifact
 from tilelab.artifact.schema import FACTORIES, fields
 from tilelab.errors import TileError
@@ -61,6 +62,23 @@ def test_round_trip(name: str, target: Any) -> None:
     assert report.ok, str(report)
     assert np.array_equal(out, kernel(a, b))
     assert report.total().to_dict() == kernel.simulate(a, b).total().to_dict()
+
+
+@pytest.mark.parametrize("N", [1000, 1001])
+def test_round_trip_of_a_tail(N: int) -> None:
+    """Versions for whole tiles, and the question whether tensors allow them."""
+    kernel = _scaled(N)
+    loaded = artifact.load(_sent(kernel))
+    assert loaded.source.text == kernel.source.text
+    a, b = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
+    assert loaded.simulate(a, b).ok
+    assert np.array_equal(b, a * 2)
+
+
+def test_round_trip_of_numbers_by_pairs() -> None:
+    program = nibble_programs.shifted("float16", -8)
+    kernel = tilelab.compile(program, target=HOPPER)
+    assert artifact.load(_sent(kernel)).source.text == kernel.source.text
 
 
 def test_places_of_the_own_file_only() -> None:

@@ -29,7 +29,11 @@ def unpack_nibbles(
 ) -> Intrinsic:
     """`count` (2, 4 or 8) numbers n of 4 bits in as many half bytes, aligned to their size, as
     floats of value `(n ^ flipped) + offset`. The first of a byte lies in its low bits, or
-    (`high_first`) its high ones."""
+    (`high_first`) its high ones. ValueError for other counts and types, and where a value may not
+    be exact."""
+    sizes = count in _WORDS and 0 <= flipped < 16 and abs(offset) <= MOST_OFFSET
+    if not sizes or dtype_name not in _PAIRS:
+        raise ValueError(f"unpack_nibbles({count}, {dtype_name!r}, {flipped}, {offset})")
     dtype = DTYPES[dtype_name]
     pair, one = _PAIRS[dtype_name]
     magic = (one ^ flipped) * 0x10001

@@ -89,8 +89,10 @@ def dot4(signed: bool) -> Intrinsic:
 
 @recorded
 def is_aligned(size: int, tensors: int) -> Intrinsic:
-    """Whether the tensors begin at multiples of `size` bytes (a power of two), as those of the
-    simulator do."""
+    """Whether up to 64 tensors begin at multiples of `size` bytes (2, 4, 8 or 16), as those of the
+    simulator do. ValueError for other numbers."""
+    if size not in (2, 4, 8, 16) or not 1 <= tensors <= 64:
+        raise ValueError(f"is_aligned({size}, {tensors}): a size of 2 to 16, 1 to 64 tensors")
     text = f"""
 template <class... P> {INLINE} bool is_aligned_{size}(const P*... tensors) {{
   return ((reinterpret_cast<unsigned long long>(tensors) | ...) & {size - 1}) == 0;
