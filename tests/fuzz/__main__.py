@@ -18,6 +18,7 @@ def main() -> None:
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--nvrtc", action="store_true", help="compile the CUDA text too")
+    parser.add_argument("--on-cpu", action="store_true", help="run the CUDA text too (host.py)")
     parser.add_argument("--out", default="", help="folder for failing programs")
     parser.add_argument("--repeat", type=int, default=1, help="failures of a kind to write down")
     options = parser.parse_args()
@@ -27,7 +28,7 @@ def main() -> None:
     for seed in range(options.first, options.first + options.count):
         for family in families:
             for target in TARGETS:
-                made, verdict = examine(family, seed, target, options.nvrtc)
+                made, verdict = examine(family, seed, target, options.nvrtc, options.on_cpu)
                 kind = f"{verdict.kind} {target}" if not verdict.good else verdict.kind
                 seen[kind] += 1
                 if verdict.good or seen[kind] > options.repeat:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.fuzz import host
 from tests.fuzz.choices import Choices, shrink
 from tests.fuzz.draw_attention import draw_attention
 from tests.fuzz.draw_flow import draw_flow
 from tests.fuzz.draw_product import draw_product
 from tests.fuzz.draw_rows import draw_rows
 from tests.fuzz.draw_threads import draw_threads
-from tests.fuzz.program import Program, Verdict, judge
+from tests.fuzz.program import Program, Verdict, compiled, judge
 from tilelab.target import TARGETS as CHIPS
 
 FAMILIES: dict[str, Callable[[Choices], Program]] = {
@@ -35,11 +36,18 @@ def nvrtc_complaint(kernel: Any, target: str) -> str:
     return ""
 
 
-def examine(family: str, seed: int, target: str, nvrtc: bool = False) -> tuple[list[int], Verdict]:
-    """The draw of a seed: its choices and what became of it."""
+def examine(
+    family: str, seed: int, target: str, nvrtc: bool = False, on_cpu: bool = False
+) -> tuple[list[int], Verdict]:
+    """The draw of a seed: its choices and what became of it. `on_cpu` runs the CUDA text too, where
+    it is text that a CPU can run."""
     choices = Choices(seed)
     program = FAMILIES[family](choices)
-    return choices.made, judge(program, target, nvrtc_complaint if nvrtc else None)
+    verdict = judge(program, target, nvrtc_complaint if nvrtc else None)
+    if on_cpu and verdict.kind == "right":
+        kernel = compiled(program, target)
+        verdict = host.run_text(kernel, program) if host.runs_here(kernel) else verdict
+    return choices.made, verdict
 
 
 def smallest(

@@ -10,6 +10,7 @@ import os
 
 import pytest
 
+from tests.fuzz import host
 from tests.fuzz.choices import Choices, shrink
 from tests.fuzz.run import FAMILIES, TARGETS, examine, report, smallest
 from tests.thread.nvrtc import available
@@ -27,6 +28,15 @@ def test_drawn_programs_are_right(family: str, target: str) -> None:
         if not verdict.good:
             small = smallest(family, made, target, verdict, nvrtc)
             pytest.fail(report(family, small, target, seed), pytrace=False)
+
+
+@pytest.mark.skipif(not host.available, reason="needs g++ and a CUDA toolkit in CUDA_HOME")
+@pytest.mark.parametrize("family", ["threads", "flow"])
+def test_the_text_itself_is_right(family: str) -> None:
+    """The CUDA text without assembly, run on this machine's CPU."""
+    for seed in range(2):
+        _, verdict = examine(family, seed, "sm_80", on_cpu=True)
+        assert verdict.good, f"{family}, seed {seed}: {verdict}"
 
 
 def test_a_draw_can_be_replayed() -> None:
