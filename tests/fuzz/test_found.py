@@ -124,3 +124,26 @@ def test_the_first_row_of_a_fragment(target: str) -> None:
     want = torch.stack([a[0] * 2, a[5] + a[0], torch.zeros(32).int()])
     want[2, :7] = a[:, 0]
     assert torch.equal(out, want)
+
+
+@targets
+def test_a_break_leaves_out_the_barriers_behind_it(target: str) -> None:
+    """The inner loop is entered anew while threads still read what its first statement writes."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32"), Out: T.Tensor((3, 64), "int32")):
+        with T.Kernel(1, threads=64):
+            s = T.alloc_shared((64,), "int32")
+            for r in T.serial(3):
+                for k in T.serial(4):
+                    for i in T.Parallel(64):
+                        s[i] = A[i] + r + k
+                    for i in T.Parallel(64):
+                        Out[r, i] = s[63 - i]
+                    if k > r:
+                        break
+                    T.sync_threads()
+
+    a, out = torch.arange(64, dtype=torch.int32), torch.zeros(3, 64, dtype=torch.int32)
+    run(main, target, a, out)
+    assert torch.equal(out, a.flip(0) + torch.tensor([[1], [3], [5]], dtype=torch.int32))

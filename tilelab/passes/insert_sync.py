@@ -14,8 +14,10 @@ from typing import Any
 
 from tilelab.dtypes import UINT32
 from tilelab.ir import (
+    Break,
     Buffer,
     Const,
+    Continue,
     For,
     If,
     LoopKind,
@@ -143,6 +145,7 @@ class Syncer:
         self.role: tuple[int, int] | None = None
         self.own_barriers = True
         self.lanes: Threads | None = None  # inside a branch that part of one warp takes
+        self.left = Pending()  # what had happened where a break or continue leaves an iteration
         self.only = _exchanged(kernel, ctx)
         self._numbers: dict[tuple[int, int], int] = {}
         self._taken = set(named_barriers(kernel))
@@ -289,17 +292,33 @@ class Syncer:
         if rehearsed is not s.body and self._needs_none(s.body):
             out = self._barrier_for(self.accesses(s.body), state, s)
         around = state.copy()
-        self.seq_silently(s.body, around)
+        self._once_around(s.body, around)
         entry = state.copy()
         entry.merge(around)
+        outer, self.left = self.left, Pending()
         body = self.seq(s.body, entry)
         state.merge(entry)
+        state.merge(self.left)
+        self.left = outer
         return [*out, s if body is s.body else replace(s, body=body)]
+
+    def _once_around(self, body: Seq, state: Pending) -> Seq:
+        """`state` after an iteration, ended or left early; what the body would become."""
+        outer, self.left = self.left, Pending()
+        done = self.seq_silently(body, state)
+        state.merge(self.left)
+        self.left = outer
+        return done
+
+    def jump(self, s: Break | Continue, state: Pending) -> list[Stmt]:
+        """What follows in the iteration, with its barriers, is left out."""
+        self.left.merge(state)
+        return [s]
 
     def _needs_none(self, body: Seq) -> bool:
         """Whether a loop body needs no barrier on its own account."""
         around = Pending()
-        return self.seq_silently(body, around) is body and self.seq_silently(body, around) is body
+        return self._once_around(body, around) is body and self._once_around(body, around) is body
 
     def seq_silently(self, s: Seq, state: Pending) -> Seq:
         """Run over a body for its effect on `state`; what it would become."""
@@ -367,5 +386,5 @@ class _Quiet:
 
 _RULES: dict[type[Stmt], Callable[[Syncer, Any, Pending], list[Stmt]]] = {
     Seq: Syncer.nested, If: Syncer.branch, For: Syncer.loop, While: Syncer.loop,
-    WarpRoles: Syncer.roles,
+    WarpRoles: Syncer.roles, Break: Syncer.jump, Continue: Syncer.jump,
 }  # fmt: skip
