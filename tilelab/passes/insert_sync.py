@@ -176,7 +176,7 @@ class Syncer:
             return rule(self, s, state)
         if isinstance(s, Invoke) and s.intrinsic in _BARRIERS:
             fence = self._fence(state, s)
-            if self._joins_all(s):
+            if _joins_all(s, self.role):
                 state.clear()
             return [*fence, self._of_role(s)]
         if isinstance(s, Invoke) and s.intrinsic is MBARRIER_ARRIVE:
@@ -185,13 +185,6 @@ class Syncer:
         out = self._barrier_for(accesses, state, s)
         state.add(accesses)
         return [*out, s]
-
-    def _joins_all(self, barrier: Invoke) -> bool:
-        """Whether a barrier joins all threads that run here, not only some warps of them."""
-        if barrier.intrinsic is not NAMED_BARRIER_SYNC or self.role is None:
-            return True
-        joined = const_int(barrier.operands[1])
-        return joined is None or joined >= self.role[1]
 
     def _barrier_for(
         self, accesses: list[tuple[Buffer, str]], state: Pending, s: Stmt
@@ -264,7 +257,7 @@ class Syncer:
         accesses = self.accesses(s)
         out = self._barrier_for(accesses, state, s)
         inner, other = state.copy(), state.copy()
-        outer, self.lanes = self.lanes, self._part_of_warp(s) or self.lanes
+        outer, self.lanes = self.lanes, _part_of_warp(s, self.kernel) or self.lanes
         then = self.seq(s.then, inner)
         self.lanes = outer
         orelse = None if s.orelse is None else self.seq(s.orelse, other)
@@ -272,16 +265,6 @@ class Syncer:
         state.merge(other)
         same = then is s.then and orelse is s.orelse
         return [*out, s if same else replace(s, then=then, orelse=orelse)]
-
-    def _part_of_warp(self, s: If) -> Threads | None:
-        """The threads that take a branch, when they lie in one warp."""
-        wide = [
-            v for v, n in zip(self.kernel.thread_vars, self.kernel.threads, strict=False) if n > 1
-        ]
-        thread = wide[0] if len(wide) == 1 else None
-        found = threads_where(s.cond, thread, Threads(0, self.kernel.num_threads))
-        one = found is not None and found.first // WARP == (found.stop - 1) // WARP
-        return found if one else None
 
     def loop(self, s: For | While, state: Pending) -> list[Stmt]:
         """The body is entered after itself too: its own end counts as what came before. A barrier
@@ -345,6 +328,23 @@ class Syncer:
             state.add(accesses)
         same = all(a.body is b.body for a, b in zip(done, s.roles, strict=True))
         return [*out, s if same else replace(s, roles=tuple(done))]
+
+
+def _joins_all(barrier: Invoke, role: tuple[int, int] | None) -> bool:
+    """Whether a barrier joins all threads that run here, not only some warps of them."""
+    if barrier.intrinsic is not NAMED_BARRIER_SYNC or role is None:
+        return True
+    joined = const_int(barrier.operands[1])
+    return joined is None or joined >= role[1]
+
+
+def _part_of_warp(s: If, kernel: ThreadKernel) -> Threads | None:
+    """The threads that take a branch, when they lie in one warp."""
+    wide = [v for v, n in zip(kernel.thread_vars, kernel.threads, strict=False) if n > 1]
+    thread = wide[0] if len(wide) == 1 else None
+    found = threads_where(s.cond, thread, Threads(0, kernel.num_threads))
+    one = found is not None and found.first // WARP == (found.stop - 1) // WARP
+    return found if one else None
 
 
 def _orders_itself(roles: WarpRoles) -> bool:
