@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import os
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,6 +95,16 @@ class Target:
     def __str__(self) -> str:
         return self.name
 
+    def __enter__(self) -> Target:
+        """`with target:`: what compilations inside mean where they leave their target open."""
+        inside = open_targets_mean(self)
+        inside.__enter__()
+        _entered.append(inside)
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        _entered.pop().__exit__(None, None, None)
+
 
 _AMPERE = frozenset({
     Feature.CP_ASYNC, Feature.LDMATRIX, Feature.MMA_SYNC, Feature.BF16, Feature.TF32_MMA,
@@ -135,6 +145,7 @@ def for_capability(major: int, minor: int) -> Target:
 
 
 _chosen: Target | None = None
+_entered: list[AbstractContextManager[None]] = []  # the `with target:` blocks that are open
 
 
 @contextmanager

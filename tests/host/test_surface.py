@@ -245,6 +245,26 @@ def test_tvm_names() -> None:
     assert code_of(lambda: tilelab.transform.LayoutInference) == "TL1654"
 
 
+def test_a_target_chosen_by_with() -> None:
+    target = tilelab.tvm.target.Target
+
+    @T.prim_func
+    def ones(A: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            for i in T.Parallel(128):
+                A[i] = 1
+
+    with target("sm_80"):
+        with target({"kind": "cuda", "arch": "sm_90a"}):
+            assert tilelab.compile(ones).target.name == "sm_90a"
+        assert tilelab.compile(ones).target.name == "sm_80"
+        with target("cuda"):
+            assert tilelab.compile(ones, target="sm_90a").target.name == "sm_90a"
+        with pytest.raises(ZeroDivisionError), target("sm_90a"):
+            _ = 1 // 0
+        assert tilelab.compile(ones).target.name == "sm_80"
+
+
 def test_tirx_expressions_compute() -> None:
     tirx = tilelab.tvm.tirx
 
