@@ -131,11 +131,6 @@ def negative(A, B, bx):
         B[i] = A[i]
 
 
-def negative_serial(A, B, bx):
-    for i in T.serial(-1):
-        B[i] = A[i]
-
-
 def fraction(A, B, bx):
     for i in T.serial(64 / 2):
         B[i] = A[i]
@@ -161,7 +156,6 @@ def listed(A, B, bx):
         (two_names, "TL1460", ("1 extent", "2 names", "T.Parallel(n, m)")),
         (three_names, "TL1460", ("2 extents", "3 names")),
         (negative, "TL1435", ("T.Parallel is -1",)),
-        (negative_serial, "TL1435", ("T.serial is -1",)),
         (fraction, "TL1435", ("32.0", "T.ceildiv")),
         (truth_stages, "TL1434", ("num_stages=True",)),
         (truth, "TL1420", ("True is no extent",)),
@@ -194,6 +188,10 @@ def test_nothing_to_do_is_no_mistake() -> None:
             for i in T.Parallel(0):
                 A[i] = 1.0
             for i in T.serial(0):
+                A[i] = 1.0
+            for i in T.serial(-3):  # as range(-3)
+                A[i] = 1.0
+            for i in T.Pipelined(-1, num_stages=2):
                 A[i] = 1.0
 
     a = torch.zeros(128)

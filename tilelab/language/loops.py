@@ -30,14 +30,15 @@ def _range(
 
 
 def _ends(what: str, start: Any, stop: Any) -> tuple[Any, Any]:
-    """Start and stop of a loop, either `n` or `start, stop`, which may hold nothing (range's)."""
+    """Start and stop of a serial loop, either `n` or `start, stop`: none, as in range, where
+    nothing lies between them."""
     if stop is None:
-        return 0, _count(what, start)
+        return 0, _number(what, "extent", start)
     return _number(what, "start", start), _number(what, "stop", stop)
 
 
 def _count(what: str, value: Any) -> Any:
-    """An extent: a number of iterations, 0 and more."""
+    """An extent of a box: a number of iterations, 0 and more."""
     known = const_int(_number(what, "extent", value))
     if known is not None and known < 0:
         raise _no_extent(what, "extent", value)
@@ -154,7 +155,7 @@ def grid(*extents: Any) -> GridLoop:
     if not extents:
         raise TileValueError("T.grid needs at least one extent", code="TL1435", hint="T.grid(n, m)")
     for extent in extents:
-        _count("T.grid", extent)
+        _number("T.grid", "extent", extent)
     return GridLoop(extents)
 
 
