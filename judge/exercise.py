@@ -111,10 +111,11 @@ def read_regular(path: Path) -> bytes:
     except OSError as error:
         problem = "is no regular file" if error.errno == errno.ELOOP else error.strerror
         raise UsageError(f"{path}: {problem}") from error
+    state = os.fstat(handle)
+    if not stat.S_ISREG(state.st_mode):
+        os.close(handle)
+        raise UsageError(f"{path} is no regular file")
     with os.fdopen(handle, "rb") as stream:
-        state = os.fstat(handle)
-        if not stat.S_ISREG(state.st_mode):
-            raise UsageError(f"{path} is no regular file")
         data = stream.read(MAX_SOURCE + 1)
     if len(data) > MAX_SOURCE:
         raise UsageError(f"{path} has {state.st_size} bytes, the limit is {MAX_SOURCE}")

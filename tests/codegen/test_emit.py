@@ -250,9 +250,10 @@ def test_compound_assignment() -> None:
 
 
 def test_scalar_variables_have_no_index() -> None:
+    """One that may be read before anything is stored begins at 0."""
     v = ScalarBuffer("v", (1,), FLOAT32, Scope.LOCAL)
     text = body_of(Store(v, (ZERO,), v + 1.0), put(0, v.__expr__()), locals=(v,))
-    assert text == ["  float v;", "  v += 1.0f;", "  out[0] = v;"]
+    assert text == ["  float v = 0.0f;", "  v += 1.0f;", "  out[0] = v;"]
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,9 @@ class Farm:
             self._futures = [self._pool.submit(_build, i) for i in range(len(configs))]
 
     def kernel(self, config: Config, number: int, timeout: float | None) -> Any:
-        """The kernel of one config, traced here and compiled there. BuildFailed with the reason
-        when it has none; TimeoutError when it takes longer than `timeout` seconds."""
+        """The kernel of one config, traced here and compiled there. TileError where it cannot
+        be traced, BuildFailed with the reason where it cannot be compiled; TimeoutError when that
+        takes longer than `timeout` seconds."""
         kernel = self._make(config)
         result = self._futures[number].result(timeout)
         if isinstance(result, _Problem):

@@ -281,7 +281,18 @@ def ceildiv(a: Any, b: Any) -> Any:
     return select(eb > 0, (ea + eb - 1) // eb, (ea + eb + 1) // eb)
 
 
-Operators._binary = staticmethod(binary)  # pyright: ignore[reportPrivateUsage]
+def _written(op: str, a: Any, b: Any) -> Expr:
+    """`a op b` of a program. A divisor that becomes 0 later (an iteration of an unrolled loop, say)
+    may stand behind a guard; one that is written so is a mistake."""
+    if op in ("//", "%") and const_int(b) == 0:
+        raise TileValueError(
+            f"`{op}` by the constant 0", code="TL1115",
+            hint="see where the divisor comes from: a tile size, or an argument of the factory",
+        )  # fmt: skip
+    return binary(op, a, b)
+
+
+Operators._binary = staticmethod(_written)  # pyright: ignore[reportPrivateUsage]
 Operators._unary = staticmethod(unary)  # pyright: ignore[reportPrivateUsage]
 Operators._cast = staticmethod(cast)  # pyright: ignore[reportPrivateUsage]
 Operators._is_scalar = staticmethod(is_scalar)  # pyright: ignore[reportPrivateUsage]

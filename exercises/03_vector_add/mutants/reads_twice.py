@@ -1,4 +1,4 @@
-# fails: STRUCTURE_COALESCED
+# fails: STRUCTURE_TRAFFIC
 """Adds half of B twice, read in a loop."""
 
 import tilelang
