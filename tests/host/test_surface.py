@@ -245,6 +245,12 @@ def test_tvm_names() -> None:
     assert code_of(lambda: tilelab.transform.LayoutInference) == "TL1654"
 
 
+def test_numbers_of_a_kernel_are_expressions() -> None:
+    assert isinstance(T.dynamic("n") + 1, T.PrimExpr)
+    assert not isinstance(1, T.PrimExpr)
+    assert code_of(lambda: T.PrimExpr("x")) == "TL1407"
+
+
 def test_a_target_chosen_by_with() -> None:
     target = tilelab.tvm.target.Target
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from tilelab.errors import TileTypeError
 from tilelab.frontend import Variable, open_kernel, session
@@ -22,5 +22,20 @@ def let(v: Any, value: Any) -> Stmt:
     return trace.emit(Let(v, cast(as_expr(value, v.dtype), v.dtype), loc=trace.loc()))
 
 
-NAMES: dict[str, Any] = {"PrimExpr": Expr, "Var": Variable, "let": let}
+class _Expressions(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Expr)
+
+
+class PrimExpr(metaclass=_Expressions):
+    """What every number of a kernel is an instance of; for annotations and `isinstance`."""
+
+    def __new__(cls, *values: Any, **named: Any) -> NoReturn:
+        raise TileTypeError(
+            "T.PrimExpr is a kind of value, none is made by calling it", code="TL1407",
+            hint='write T.cast(x, "int32"), or T.int32(x), for a number of a type',
+        )  # fmt: skip
+
+
+NAMES: dict[str, Any] = {"PrimExpr": PrimExpr, "Var": Variable, "let": let}
 """What this module adds to the language."""

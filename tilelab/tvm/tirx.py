@@ -10,10 +10,9 @@ from typing import Any
 import tilelab.language as T
 from tilelab.dtypes import DTYPES, as_dtype
 from tilelab.ir import Call, Const, Expr, as_expr, cast
-from tilelab.language import Select, Var
+from tilelab.language import PrimExpr, Select, Var
 from tilelab.language import reinterpret as _reinterpret
 
-PrimExpr = Expr
 __all__ = ["Call", "FloatImm", "IntImm", "PrimExpr", "Select", "Var", "const", "reinterpret"]
 
 
