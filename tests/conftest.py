@@ -44,6 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Checked(), "checked-everything")
 
 
+@pytest.fixture(autouse=True)
+def _nothing_said_yet(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """What is said once in a process is said once in a test, whichever tests ran before."""
+    monkeypatch.setattr("tilelab.logs._told", set())
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """`golden(name, text)` fails unless tests/golden/<name>.txt holds `text`."""

@@ -1,4 +1,7 @@
-"""JupyterLab in a real browser: one server, one notebook of widgets, one page for all tests."""
+"""JupyterLab in a real browser: one server, one notebook of widgets, one page for a module's tests.
+
+For a module, not for the session: Playwright runs once in a process at a time, and other modules
+open pages of their own."""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the notebook in a JupyterLab of its own."""
     if not CHROMIUM:
@@ -128,7 +131,7 @@ def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
     raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def page(lab: str) -> Iterator[Any]:
     """The notebook with every cell run and every widget painted."""
     from playwright.sync_api import sync_playwright
