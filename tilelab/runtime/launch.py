@@ -229,7 +229,7 @@ class _Plan:
         if len(fixed) == len(program.aligned) or misaligned(fixed, named):
             raise TileValueError(
                 f"{problem} (kernel {self._signature.name})",
-                code="TL1619", loc=self._signature.loc,
+                code="TL1619", notes=self._signature.notes,
                 hint="pass a tensor that starts at a 16-byte boundary, for example x.clone()",
             )  # fmt: skip
         general = self._owner.loaded(self._device, False)
