@@ -104,8 +104,8 @@ def _plain_helper(trace: TracebackType | None, session: Session) -> Loc | None:
         code = trace.tb_frame.f_code
         if session.is_traced_code(code):
             place = None
-        else:
-            place = user_loc(trace) if place is None and user_loc(trace) else place
+        elif place is None:
+            place = user_loc(trace)
         trace = trace.tb_next
     return place if place is not None and place.function else None
 

@@ -23,6 +23,11 @@ class Scope(enum.Enum):
     LOCAL = "local"  # registers (or local memory) of each thread
     BARRIER = "barrier"  # mbarriers: 8 bytes of shared memory each
 
+    @property
+    def is_memory(self) -> bool:
+        """Whether elements lie where several threads reach them."""
+        return self in (Scope.GLOBAL, Scope.SHARED)
+
 
 @dataclass(frozen=True, eq=False)
 class Buffer(Node):

@@ -18,7 +18,7 @@ from tilelab.ir.stmt import Function, ScalarParam, TensorParam
 def is_packed(buffer: Buffer) -> bool:
     """Whether several elements of `buffer` share a byte: those of tensors and shared memory do,
     those in registers have a byte each."""
-    return buffer.dtype.per_byte > 1 and buffer.scope in (Scope.GLOBAL, Scope.SHARED)
+    return buffer.dtype.per_byte > 1 and buffer.scope.is_memory
 
 
 def packed(buffer: Buffer) -> Buffer:

@@ -7,10 +7,10 @@ from typing import Any
 from tilelab.errors import TileNotSupported, TileValueError
 from tilelab.frontend import open_kernel, session
 from tilelab.ir import Seq, Stmt, const_int
+from tilelab.target import WARPGROUP
 from tilelab.thread.nodes import Role, WarpRoles
 from tilelab.tile.ops.registers import RegisterBudget
 
-_GROUP = 128
 _KERNEL_DEPTH = 2  # open blocks when a statement stands directly in the kernel's body
 
 
@@ -23,7 +23,7 @@ class WarpSpecializeFrame:
         total = 1
         for extent in kernel.threads:
             total *= extent
-        last = total // _GROUP - 1
+        last = total // WARPGROUP - 1
         if len(numbers) != len(groups) or not numbers or numbers[0] < 0 or numbers[-1] > last:
             raise TileValueError(
                 f"T.ws{groups!r} names no warp groups of a block of {total} threads",
@@ -36,7 +36,7 @@ class WarpSpecializeFrame:
                 loc=trace.loc(), hint="write one `with T.ws(...)` for each run of groups",
             )  # fmt: skip
         self.session, self.loc = trace, trace.loc()
-        self.first, self.count = numbers[0] * _GROUP, len(numbers) * _GROUP
+        self.first, self.count = numbers[0] * WARPGROUP, len(numbers) * WARPGROUP
         self.name = "ws " + ", ".join(map(str, numbers))
 
     def __enter__(self) -> None:

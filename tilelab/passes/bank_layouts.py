@@ -8,7 +8,7 @@ addresses are found, which layouts are tried, and what a conflict must cost to b
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,12 @@ from tilelab.layout.swizzle import Swizzle
 from tilelab.passes.evaluated import evaluated
 from tilelab.passes.layout_solver import Solution
 from tilelab.passes.touch import touches
+from tilelab.target import WARP
 from tilelab.thread.intrinsic import Array
 from tilelab.tile.context import VECTOR_BYTES, LowerContext
 from tilelab.tile.elementwise import expand, is_static, tile_extents
 from tilelab.tile.ops.copy import Copy, spread_of
 
-WARP_LANES = 32
 WORTH = 0.75  # of a row-major tile's wavefronts: less is not worth longer addresses
 MOST_REGISTERS = 64  # of a thread that are looked at
 PADS = (4, 8, 16)  # bytes after each row
@@ -49,6 +49,13 @@ class _Tile:
     buffer: Buffer
     uses: list[Use] = field(default_factory=list[Use])
     fixed: bool = False
+
+    def add(self, use: Use | None, *, is_load: bool) -> None:
+        """One more use; one that is not known leaves the tile as it is."""
+        if use is None:
+            self.fixed = True
+        else:
+            self.uses.append(replace(use, is_load=is_load))
 
 
 Chosen = tuple[Buffer, SharedLayout, str]
@@ -98,13 +105,8 @@ def _of_loop(node: ParallelFor, solution: Solution, tiles: dict[int, _Tile]) -> 
     for n in walk(node.body):
         if not isinstance(n, Load | Store) or id(n.buffer) not in tiles:
             continue
-        tile = tiles[id(n.buffer)]
-        use = None if spread is None else _use(tile.buffer, n.indices, node.vars, spread)
-        if use is None:
-            tile.fixed = True
-            continue
-        use.is_load = isinstance(n, Load)
-        tile.uses.append(use)
+        use = None if spread is None else _use(n.buffer, n.indices, node.vars, spread)
+        tiles[id(n.buffer)].add(use, is_load=isinstance(n, Load))
 
 
 def _of_copy(node: Copy, solution: Solution, ctx: LowerContext, tiles: dict[int, _Tile]) -> None:
@@ -116,11 +118,7 @@ def _of_copy(node: Copy, solution: Solution, ctx: LowerContext, tiles: dict[int,
             continue
         indices = region.index(expand(region, vars))
         use = _use(tile.buffer, indices, vars or (Var("c0", lo=0, hi=0),), spread)
-        if use is None:
-            tile.fixed = True
-            continue
-        use.is_load = region is node.src
-        tile.uses.append(use)
+        tile.add(use, is_load=region is node.src)
 
 
 def _use(
@@ -130,7 +128,7 @@ def _use(
     that all threads have in common, such as a slot's number, count as 0)."""
     run = min(spread.contiguous(-1), VECTOR_BYTES * 8 // buffer.dtype.bits) if spread.shape else 1
     registers = np.arange(min(spread.num_registers, MOST_REGISTERS) // run * run)
-    lanes = np.arange(min(spread.num_threads, WARP_LANES))
+    lanes = np.arange(min(spread.num_threads, WARP))
     point: Any = spread.element_of(lanes[None, :], registers[:, None])
     values = {id(v): np.asarray(p) for v, p in zip(vars, point, strict=True)}
 

@@ -6,12 +6,10 @@ Hides which loops that concerns, and what else they then must not write.
 
 from __future__ import annotations
 
-from tilelab.ir import Buffer, Load, ParallelFor, Scope, Store, walk
+from tilelab.ir import Load, ParallelFor, Scope, Store, walk
 from tilelab.layout import Fragment
 from tilelab.passes.layout_solver import LayoutConflict
 from tilelab.thread.nodes import Invoke
-
-_MEMORY = (Scope.GLOBAL, Scope.SHARED)
 
 
 def runs_alone(node: ParallelFor, spread: Fragment) -> bool:
@@ -19,7 +17,7 @@ def runs_alone(node: ParallelFor, spread: Fragment) -> bool:
     if not spread.replicas or not _rewrites_memory(node):
         return False
     instructions = any(isinstance(n, Invoke) for n in walk(node.body))  # may need whole warps
-    return not instructions and all(s.buffer.scope in _MEMORY for s in _stores(node))
+    return not instructions and all(s.buffer.scope.is_memory for s in _stores(node))
 
 
 def check_copies(node: ParallelFor, spread: Fragment) -> None:
@@ -41,10 +39,6 @@ def _stores(node: ParallelFor) -> list[Store]:
 
 
 def _rewrites_memory(node: ParallelFor) -> bool:
-    written = {id(s.buffer.storage) for s in _stores(node) if _in_memory(s.buffer)}
-    loads = (n for n in walk(node.body) if isinstance(n, Load) and _in_memory(n.buffer))
+    written = {id(s.buffer.storage) for s in _stores(node) if s.buffer.scope.is_memory}
+    loads = (n for n in walk(node.body) if isinstance(n, Load) and n.buffer.scope.is_memory)
     return any(id(n.buffer.storage) in written for n in loads)
-
-
-def _in_memory(buffer: Buffer) -> bool:
-    return buffer.scope in _MEMORY

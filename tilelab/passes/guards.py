@@ -63,10 +63,10 @@ def eager_loads(node: Node) -> Iterator[Load]:
             yield from eager_loads(child)
 
 
-def let_values(loop: ParallelFor) -> dict[Var, Expr]:
-    """Names bound in the body, by the expressions over loop variables that they stand for."""
+def let_values(body: Seq) -> dict[Var, Expr]:
+    """Names bound in a loop's body, by the expressions over its variables that they stand for."""
     values: dict[Var, Expr] = {}
-    for s in loop.body.body:
+    for s in body.body:
         if isinstance(s, Let):
             values[s.var] = substitute(s.value, values)
     return values
@@ -123,7 +123,7 @@ class _Corner:
         for v, e in zip(loop.vars, loop.extents, strict=True):
             self.own[v] = Var(v.name, v.dtype, 0, max((const_int(e) or 1) - 1, 0))
         self.ids = {id(v) for v in self.own.values()}
-        self.values = {v: substitute(x, self.own) for v, x in let_values(loop).items()}
+        self.values = {v: substitute(x, self.own) for v, x in let_values(loop.body).items()}
 
     def holds(self, c: Expr) -> Expr | None:
         """When a comparison holds for every point; None when that is not known."""

@@ -30,7 +30,6 @@ from tilelab.layout import Fragment
 from tilelab.passes.guards import let_values
 from tilelab.passes.lower_loops import order_of
 from tilelab.passes.lower_wide import BATCH_BYTES, either
-from tilelab.passes.wide_access import MEMORY
 from tilelab.tile.context import LowerContext
 
 MAX_ITERATIONS = 64  # of a loop that is written out
@@ -55,7 +54,7 @@ def _is_short(s: For, extent: int) -> bool:
     if const_int(s.start) != 0 or const_int(s.step) != 1 or not 2 <= extent <= MAX_ITERATIONS:
         return False
     if s.kind is LoopKind.SERIAL:
-        accesses = [n for n in walk(s.body) if isinstance(n, Load) and n.buffer.scope in MEMORY]
+        accesses = [n for n in walk(s.body) if isinstance(n, Load) and n.buffer.scope.is_memory]
         return extent * sum(n.buffer.dtype.bytes for n in accesses) <= BATCH_BYTES
     return s.kind in (LoopKind.LANES, LoopKind.UNROLL)
 
@@ -65,16 +64,16 @@ def _independent(s: For, may_alias: bool) -> bool:
     element of its own of every tensor and tile that the loop writes."""
     nodes = list(walk(s.body))
     accesses = [n for n in nodes if isinstance(n, Load | Store)]
-    if any(n.buffer.scope not in (*MEMORY, Scope.LOCAL) for n in accesses):
+    if any(not (n.buffer.scope.is_memory or n.buffer.scope is Scope.LOCAL) for n in accesses):
         return False  # fragments are spread over threads
     stored = {id(n.buffer.storage) for n in accesses if isinstance(n, Store)}
     named = (x for n in nodes if isinstance(n, Let) for x in walk(n.value) if isinstance(x, Load))
     if any(id(n.buffer.storage) in stored for n in named):
         return False  # a name keeps what was there before
-    lets = let_values(ParallelFor((s.var,), (s.extent,), s.body))
+    lets = let_values(s.body)
     places: dict[int, set[object]] = {}
     for n in accesses:
-        if n.buffer.scope in MEMORY and id(n.buffer.storage) in stored:
+        if n.buffer.scope.is_memory and id(n.buffer.storage) in stored:
             indices = [substitute(i, lets) for i in n.indices]
             if not _apart(indices, s.var):
                 return False

@@ -219,7 +219,7 @@ class Elements:
         indices = tuple(self.value(i) for i in s.indices)
         done = replace(s, buffer=self.ctx.placed(s.buffer), indices=indices, value=value)
         ok = self._exists(s, indices)
-        if s.buffer.scope in (Scope.GLOBAL, Scope.SHARED):
+        if s.buffer.scope.is_memory:
             ok = both(self._first_replica(), ok)
         return guarded(ok, [done], s.loc, unasked=self.unasked)
 
@@ -248,7 +248,7 @@ class Elements:
         done = replace(s, intrinsic=_possible(s, self.ctx), operands=operands)
         refs = [o for o in done.operands if isinstance(o, Ref)]
         roles = {p.role for p in s.intrinsic.operands}
-        in_memory = any(r.buffer.scope in (Scope.GLOBAL, Scope.SHARED) for r in refs)
+        in_memory = any(r.buffer.scope.is_memory for r in refs)
         ok = self._first_replica() if in_memory and roles & {"writes", "updates"} else None
         if s.result is not None:
             if ok is not None:

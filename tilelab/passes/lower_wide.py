@@ -37,7 +37,6 @@ from tilelab.passes.guards import Whole, lasting, let_values, unheld
 from tilelab.passes.infer_layouts import SPREAD
 from tilelab.passes.lower_loops import Elements, bind, scalar_rewriter
 from tilelab.passes.wide_access import (
-    MEMORY,
     Form,
     Run,
     asks_base,
@@ -116,7 +115,7 @@ class WideLoop:
     def accesses(self) -> float:
         """Accesses of memory for each point of the loop."""
         nodes = (n for n in walk(self.form.loop.body) if isinstance(n, Load | Store))
-        single = sum(n.buffer.scope in MEMORY for n in nodes) - len((*self.loads, *self.stores))
+        single = sum(n.buffer.scope.is_memory for n in nodes) - len((*self.loads, *self.stores))
         wide = {(*r.key, type(r.access)): r.touched for r in (*self.loads, *self.stores)}
         return single + sum(map(len, wide.values())) / self.size
 
@@ -154,7 +153,7 @@ def _in_order(node: ParallelFor) -> list[Load | Store]:
         if isinstance(s, Store):
             written.setdefault(id(s.buffer.storage), number)
     found: list[Load | Store] = []
-    lets = let_values(node)
+    lets = let_values(node.body)
     for access in memory_accesses(node):
         indices = (
             n for i in access.indices for n in walk(substitute(i, lets)) if isinstance(n, Load)

@@ -34,6 +34,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import rewrite_statements, substitute
 from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.infer_layouts import threads_of
+from tilelab.tile.elementwise import both
 from tilelab.tile.ops.atomic import AtomicFill
 from tilelab.tile.ops.copy import Copy
 
@@ -75,7 +76,7 @@ def _bounded(loop: ParallelFor, threads: int) -> Stmt:
     for axis, (var, extent) in enumerate(zip(loop.vars, extents, strict=True)):
         most = None if const_int(extent) is not None else _fragment_extent(loop, var)
         if most is not None:
-            guard = _and(guard, binary("<", var, extent))
+            guard = both(guard, binary("<", var, extent))
             extents[axis] = as_expr(most)
     open_axes = [n for n, e in enumerate(extents) if const_int(e) is None]
     if not open_axes:
@@ -96,9 +97,9 @@ def _in_turns(
     turn = Var(f"{var.name}_turn", var.dtype, lo=0)
     row = Var(var.name, var.dtype, lo=0, hi=rows - 1)
     place = turn * rows + row
-    guard = _and(guard, binary("<", place, extents[last]))
     body = substitute(loop.body, {var: place})
-    guard = substitute(guard, {var: place})
+    others = None if guard is None else substitute(guard, {var: place})
+    guard = both(others, binary("<", place, extents[last]))
     inner = [n for n in range(len(extents)) if n not in outer]
     vars = tuple(row if n == last else loop.vars[n] for n in inner)
     sizes = [as_expr(rows) if n == last else extents[n] for n in inner]
@@ -123,10 +124,6 @@ def _parallel(
 def _serial(var: Var, extent: Expr, body: Stmt) -> For:
     zero, one = as_expr(0), as_expr(1)
     return For(var, zero, extent, one, LoopKind.SERIAL, Seq((body,), loc=body.loc), loc=body.loc)
-
-
-def _and(a: Expr | None, b: Expr) -> Expr:
-    return b if a is None else binary("and", a, b)
 
 
 def _fragment_extent(loop: ParallelFor, var: Var) -> int | None:

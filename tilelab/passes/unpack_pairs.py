@@ -32,7 +32,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import map_statements, rewrite, substitute
 from tilelab.ir.simplify import divisibility
 from tilelab.passes.evaluated import evaluated
-from tilelab.passes.guards import flat_statements
+from tilelab.passes.guards import flat_statements, let_values
 from tilelab.thread.intrinsic import Array
 from tilelab.thread.intrinsics.nibbles import MANTISSA, MOST_OFFSET, unpack_nibbles
 from tilelab.thread.nodes import Invoke, Ref
@@ -67,10 +67,7 @@ def _converted(node: For, ctx: LowerContext) -> Stmt | None:
     node = replace(node, body=replace(node.body, body=tuple(flat_statements(node.body))))
     if const_int(node.start) != 0 or not all(isinstance(s, Let | Store) for s in node.body.body):
         return None
-    lets: dict[Var, Expr] = {}
-    for s in node.body.body:
-        if isinstance(s, Let):
-            lets[s.var] = substitute(s.value, lets)
+    lets = let_values(node.body)
     stored = {id(s.buffer.storage) for s in node.body.body if isinstance(s, Store)}
     casts = {id(c): c for s in node.body.body for c in walk(s) if _is_conversion(c)}
     for group in (g for g in GROUPS if extent % g == 0):

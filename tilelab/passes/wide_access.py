@@ -29,7 +29,6 @@ from tilelab.passes.guards import Whole, eager_loads, let_values, same_in_chunks
 from tilelab.tile.context import VECTOR_BYTES, LowerContext, has_fixed_rows, power_of_two
 from tilelab.tile.structure import WHOLE_TILES, setting
 
-MEMORY = (Scope.GLOBAL, Scope.SHARED)
 MAX_POINT_BYTES = 2 * VECTOR_BYTES  # of one chunk in one tensor: further apart, sectors go to waste
 MAX_SPREAD = 4  # a run may be this many times as long as the chunk
 
@@ -64,8 +63,8 @@ def memory_accesses(loop: ParallelFor) -> list[Load | Store]:
     """Accesses of memory that every point of the loop makes."""
     found: list[Load | Store] = []
     for s in loop.body.body:
-        found += [n for n in eager_loads(s) if n.buffer.scope in MEMORY]
-        if isinstance(s, Store) and s.buffer.scope in MEMORY:
+        found += [n for n in eager_loads(s) if n.buffer.scope.is_memory]
+        if isinstance(s, Store) and s.buffer.scope.is_memory:
             found.append(s)
     return found
 
@@ -90,7 +89,10 @@ class Form:
         """The runs of some accesses in chunks of `size` points; none where the condition may
         change within a chunk. Arguments as `find_run` has them."""
         rows = frozenset[int]() if self.whole is None else self.whole.rows
-        place = {**point, **{v: substitute(x, point) for v, x in let_values(self.loop).items()}}
+        place = {
+            **point,
+            **{v: substitute(x, point) for v, x in let_values(self.loop.body).items()},
+        }
         found = [r for a in accesses if (r := find_run(a, place, e, size, ctx, rows)) is not None]
         if self.condition is None or not found:
             return found
@@ -131,7 +133,7 @@ def _form(loop: ParallelFor, whole: Whole | None) -> Form:
     if not all(isinstance(s, Let) for s in lets):
         return plain
     stored = {id(n.buffer.storage) for n in walk(last.then) if isinstance(n, Store)}
-    values = let_values(loop)
+    values = let_values(loop.body)
     if any(isinstance(n, Load) for x in values.values() for n in walk(x)):
         return plain
     if any(isinstance(n, Load) and id(n.buffer.storage) in stored for n in walk(last.cond)):

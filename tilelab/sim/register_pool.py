@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from tilelab.sim.frame import Array
+from tilelab.target import WARPGROUP
 from tilelab.thread import ThreadKernel
 
-WARPGROUP = 128
 _STEP, _MOST = 8, 256  # registers a thread are handed out in eights, up to 256
 
 

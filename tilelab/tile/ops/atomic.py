@@ -51,8 +51,6 @@ from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowe
 from tilelab.tile.operands import as_region, check_same_tile, here, settled
 from tilelab.tile.per_thread import is_own_value
 
-_PLACES = (Scope.GLOBAL, Scope.SHARED)
-
 
 def atomic_add(
     dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False,
@@ -154,7 +152,7 @@ def _element(value: Any, what: str, op: str) -> Ref:
 
 def _check_place(buffer: Buffer, op: str) -> None:
     name = buffer.name
-    if buffer.scope not in _PLACES:
+    if not buffer.scope.is_memory:
         raise TileTypeError(
             f"{name} is a {buffer.scope.value} buffer, which no two threads share", code="TL1752",
             loc=here(), hint="update global or shared memory; use an ordinary store here",

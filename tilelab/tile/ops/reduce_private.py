@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from tilelab.ir import Const, Expr, Load, LoopKind, Stmt, Store, Var, as_expr, cast, const_int
@@ -18,10 +19,7 @@ _WRITTEN_OUT = 64  # elements: so many keep their register, more make long code
 def reduce_private(ctx: LowerContext, op: Reduce, combine: Combine) -> list[Stmt]:
     """`dst = combine(src along axis)` on arrays of each thread."""
     extents = [const_int(e) or 0 for e in op.src.tile_shape]
-    total = 1
-    for extent in extents:
-        total *= extent
-    kind = LoopKind.UNROLL if total <= _WRITTEN_OUT else LoopKind.SERIAL
+    kind = LoopKind.UNROLL if prod(extents) <= _WRITTEN_OUT else LoopKind.SERIAL
     point = [ctx.fresh("r", extent) for extent in extents]
     source, target = ctx.placed(op.src.buffer), ctx.placed(op.dst.buffer)
     place = op.dst.index(_kept(op, point))
