@@ -11,12 +11,13 @@ import tilelab
 import tilelab.language as T
 from tests.kernels import AMPERE, HOPPER
 from tests.ops.ieee_programs import check_bits, check_ieee
+from tests.ops.leaving_programs import CHECKS as LEAVING
 from tests.ops.name_programs import CHECKS, Check
 from tests.thread.nvrtc import compile_cuda, needs_nvrtc
 from tilelab.errors import TileError
 from tilelab.target import SM80, SM90A
 
-EVERY = (*CHECKS, check_ieee, check_bits)
+EVERY = (*CHECKS, *LEAVING, check_ieee, check_bits)
 target = pytest.mark.parametrize("target", [HOPPER, AMPERE], ids=["hopper", "ampere"])
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tilelab.dtypes import DType
 from tilelab.errors import Loc
 from tilelab.ir.buffer import Buffer
-from tilelab.ir.core import Node, walk
+from tilelab.ir.core import Node, children, walk
 from tilelab.ir.expr import Expr, Var
 
 
@@ -43,6 +43,8 @@ class LoopKind(enum.Enum):
 
 OWN_ELEMENTS = "own_elements"
 """Attribute of a serial loop: no thread touches an element that another thread touches in it."""
+AGREED = "agreed"
+"""Attribute of a loop of one op: what it stores is the same in all threads that run it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +106,15 @@ def may_leave(body: Node) -> bool:
     """Whether a break or continue stands under `body`: an iteration may end before its last
     statement."""
     return any(isinstance(n, Break | Continue) for n in walk(body))
+
+
+def leaves(body: Node, kinds: tuple[type[Node], ...]) -> bool:
+    """Whether a break or continue of the loop that `body` is the body of stands in it: those of
+    loops inside are theirs."""
+    if isinstance(body, kinds):
+        return True
+    inner = (n for n in children(body) if not isinstance(n, For | While | Expr))
+    return any(leaves(n, kinds) for n in inner)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,9 @@ from typing import Any
 
 from tilelab.ir import (
     Alloc,
+    Break,
     Buffer,
+    Continue,
     For,
     Kernel,
     Let,
@@ -26,6 +28,7 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.ir.rewrite import rewrite_statements
+from tilelab.ir.stmt import leaves
 from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.hoist import split_scalar, unavailable
 from tilelab.passes.lowering_context import planning_context
@@ -150,6 +153,9 @@ class Candidate:
         return [s for s in self.loop.body.body if not any(s is p for p in self.producers)]
 
     def tma_refusals(self) -> list[str]:
+        """Why no producer may load for this loop by TMA; empty where one may."""
+        if leaves(self.loop.body, (Break, Continue)):
+            return ["a break or continue ends iterations, which a producer cannot foresee"]
         found = [(op, self._why_not_tma(op)) for op in self.producers]
         return [f"{op.label()}: {why}" for op, why in found if why]
 

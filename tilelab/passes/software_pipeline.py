@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from tilelab.ir import (
     Alloc,
+    Break,
     Buffer,
     Expr,
     For,
@@ -30,6 +31,7 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.ir.rewrite import rewrite_statements
+from tilelab.ir.stmt import leaves
 from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.fragments_ahead import ahead_of
 from tilelab.passes.lowering_context import shared_state
@@ -116,7 +118,11 @@ def _realise(
     if again:
         why = "the tiles of the loop's last run have been read"
         before.insert(0, Invoke(SYNCTHREADS, (), why, loc=loop.loc))
-    return Seq((*before, steady), loc=loop.loc)
+    after: list[Stmt] = []
+    if leaves(loop.body, (Break,)):
+        why = "copies that ran ahead of the iteration that left the loop have arrived"
+        after.append(Invoke(cp_async_wait(0), (), why, loc=loop.loc))
+    return Seq((*before, steady, *after), loc=loop.loc)
 
 
 def _issue_ahead(

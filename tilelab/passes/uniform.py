@@ -22,7 +22,7 @@ from tilelab.ir import (
     children,
     walk,
 )
-from tilelab.ir.stmt import may_leave
+from tilelab.ir.stmt import AGREED, may_leave
 from tilelab.thread.nodes import Invoke, Ref, ThreadKernel, VectorCopy
 
 
@@ -69,6 +69,8 @@ class Uniformity:
             rule(self, node, apart)
         if isinstance(node, Stmt):
             apart = apart or self.takes_apart(node)
+        if not apart and isinstance(node, For) and any(key == AGREED for key, _ in node.attrs):
+            return
         for child in children(node):
             if not isinstance(child, Expr):
                 self._visit(child, apart)

@@ -8,6 +8,7 @@ through shared memory.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from tilelab.ir import (
     cast,
     select,
 )
+from tilelab.ir.stmt import AGREED
 from tilelab.layout import Digit, Fragment, equivalent, reshaped
 from tilelab.target import WARP
 from tilelab.thread.intrinsics.warp import SHFL_XOR
@@ -135,7 +137,17 @@ def reduce_registers(
     if _in_registers(op.dst) and not op.clear:
         value = join(Load(registers, (place,)), value)
     store = guarded(inside, [Store(registers, (place,), value, loc=loc)], loc)
-    return [*out, loop(r, count, LoopKind.LANES, [store], loc)]
+    last = loop(r, count, LoopKind.LANES, [store], loc)
+    if op.joins and _held_by_all(ctx, _result_layout(op, layout)):
+        last = replace(last, attrs=((AGREED, True),))
+    return [*out, last]
+
+
+def _held_by_all(ctx: LowerContext, result: Fragment) -> bool:
+    """Whether every thread has every element of a result. The copies have the same bits: each
+    combines the same parts in the same tree, but for the order of the two sides of a step."""
+    spread = any(_owned(digits, "thread") for digits in result.axes)
+    return not spread and result.num_threads == ctx.num_threads
 
 
 def _register_in(
