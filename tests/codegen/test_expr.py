@@ -121,6 +121,9 @@ CASES: list[tuple[Any, str]] = [
     (Const(float("inf"), DTYPES["float64"]), "__longlong_as_double(0x7ff0000000000000LL)"),
     (Const(0.1, FLOAT16), "half(0.099975586f)"),
     (Const(1e9, FLOAT16), "half(__int_as_float(0x7f800000))"),
+    (cast(Const(2049.5, FLOAT16), FLOAT32), "2050.0f"),
+    (Cast(DTYPES["float64"], Const(0.1, FLOAT32)), "0.10000000149011612"),
+    (cast(cast(257, DTYPES["bfloat16"]), FLOAT32), "256.0f"),
     (Const(1 << 40, INT64), "1099511627776LL"),
     (Const(-(1 << 31), INT32), "int(0x80000000)"),
     (Const(-1, UINT32), "4294967295u"),
@@ -142,6 +145,7 @@ def test_narrow_integers_wrap_at_their_width() -> None:
     a = Var("a", DTYPES["int8"])
     assert text_of(Cast(INT32, raw("+", a, a)), (a,)) == "int(i8(a + a))"
     assert text_of(Cast(INT32, unary("~", a)), (a,)) == "int(i8(~a))"
+    assert text_of(Cast(INT32, call("abs", a)), (a,)) == "int(i8(abs(a)))"
 
 
 def test_fp8_computes_as_float() -> None:

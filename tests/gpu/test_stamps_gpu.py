@@ -3,13 +3,13 @@ schedule: no slot is loaded before it is free, none is used before it was asked 
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
 
 import tilelab
+from tests import schedules
 from tests.attention import flash_attention
 from tests.kernels import AMPERE, HOPPER, gemm
 from tilelab.widgets.times import measured
@@ -41,13 +41,7 @@ def test_measured_times_are_a_schedule(name: str) -> None:
         print(view.to_text())
         assert view.source == "measured" and view.block == 2 and view.total >= 1
         assert 0 < view.waited < view.cycles
-        for use in view.uses:
-            assert use.slot == use.k % view.slots and use.issue <= use.consume < use.done
-            assert use.asked <= use.consume
-        for before, after in pairwise(view.uses):
-            assert before.issue < after.issue and before.consume <= after.consume
-        for use in view.uses[view.slots :]:
-            assert use.issue >= view.uses[use.k - view.slots].consume
+        schedules.check(view)
 
 
 def test_a_block_that_is_not_there_is_named() -> None:

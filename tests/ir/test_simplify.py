@@ -6,11 +6,12 @@ import pytest
 from hypothesis import assume, given
 
 from tests.ir.trees import Space, Tree, evaluate, spaces, trees
-from tilelab.dtypes import INT32
+from tilelab.dtypes import INT32, INT64
 from tilelab.errors import TileValueError
 from tilelab.ir import Const, Expr, Var, as_expr, binary, walk
 from tilelab.ir.printer import to_text
 from tilelab.ir.rewrite import substitute
+from tilelab.ir.simplify import divisibility
 
 
 def build(tree: Tree, space: Space) -> tuple[Expr, dict[int, int], int]:
@@ -89,6 +90,7 @@ CASES = [
     ((Y // 4 * 8 + 64) // 16, "y // 8 + 4"),
     (X ^ 0, "x"),
     (X << 3, "x * 8"),
+    (ANY << 3, "n << 3"),
     (X < 8, "True"),
     (X >= 8, "False"),
     (ANY - ANY, "0"),
@@ -123,3 +125,6 @@ def test_a_shift_that_loses_bits_is_no_product() -> None:
     assert (shifted.dtype, shifted.bounds) == (INT32, (None, None))
     assert to_text(binary(">>", shifted, 28)) == "nibble << 28 >> 28"
     assert to_text(binary("<<", nibble, 4)) == "nibble * 16"
+    word = Var("word", INT64)
+    assert to_text(word << 24 >> 24) == "word << int64(24) >> int64(24)"
+    assert divisibility(word << 3) == 8

@@ -8,7 +8,7 @@ from typing import Any
 from tilelab.codegen.access import is_register, offset_of
 from tilelab.codegen.context import Context, internal
 from tilelab.codegen.small_int import small_int
-from tilelab.codegen.values import FP8, convert, literal
+from tilelab.codegen.values import FP8, convert, held, literal
 from tilelab.dtypes import FLOAT32, INT32, DType
 from tilelab.ir import Binary, Buffer, Call, Cast, Const, Expr, Load, Select, Unary, Var
 from tilelab.ir.expr import COMPARISONS
@@ -112,7 +112,7 @@ def _load(e: Load, ctx: Context) -> Piece:
 def _cast(e: Cast, ctx: Context) -> Piece:
     ctx.preamble.use_type(e.dtype)
     if isinstance(e.a, Const) and e.dtype.is_float:
-        return literal(e.a.value, e.dtype), PRIMARY
+        return literal(held(e.a), e.dtype), PRIMARY
     if e.dtype.is_bool:
         a = Cast(FLOAT32, e.a) if e.a.dtype.name in FP8 or e.a.dtype.is_code else e.a
         return _infix(Binary("!=", a, Const(0, a.dtype), e.dtype), "!=", ctx)
@@ -151,7 +151,9 @@ def _call(e: Call, ctx: Context) -> Piece:
     function = math_fn(e.fn)
     for name in function.helpers:
         ctx.preamble.use_helper(name)
-    return function.text(e.args[0].dtype, args), PRIMARY
+    text = function.text(e.args[0].dtype, args)
+    narrow = function.leaves and e.dtype.is_int and e.dtype.bits < 32
+    return (convert(text, INT32, e.dtype) if narrow else text), PRIMARY
 
 
 # ---- binary operators -------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from tilelab.dtypes import DTYPES, FLOAT32, INT32, DType
+from tilelab.ir import Const
 from tilelab.thread.conversions import code_of, converted
 from tilelab.thread.intrinsics.codes import FROM_FLOAT, TO_FLOAT, low_bits
 
@@ -36,6 +37,13 @@ _SUFFIX = {"int32": "", "int64": "LL", "uint32": "u", "uint64": "ULL"}
 def type_name(dtype: DType) -> str:
     """The type as the CUDA text spells it."""
     return _SHORT.get(dtype.name, dtype.cuda)
+
+
+def held(e: Const) -> int | float | bool:
+    """The number that a constant is: its literal as its type rounds it."""
+    if not e.dtype.is_float:
+        return e.value
+    return float(converted(np.asarray(float(e.value), np.float64), e.dtype))
 
 
 def literal(value: int | float | bool, dtype: DType) -> str:

@@ -264,6 +264,8 @@ def call(fn: str, *args: Any, dtype: DType | None = None) -> Expr:
     for e in exprs:
         common = promote(common, computing(e.dtype))
     operands = tuple(cast(e, common) for e in exprs)
+    if fn == "abs" and common.kind == "uint":
+        return operands[0]
     if fn in ("min", "max"):
         return fold_minmax(fn, operands, common)
     return Call(fn, operands, dtype or common)

@@ -333,9 +333,15 @@ def _shift_left(a: Expr, b: Expr, dtype: DType) -> Expr:
     plain = Binary("<<", a, b, dtype)
     if isinstance(b, Const) and 0 <= b.value < 31:
         product = _mul_rule(a, Const(1 << int(b.value), dtype), dtype)
-        # A product that does not fit is none: (x << 28) >> 28 extends a sign.
-        return plain if dtype == INT32 and _too_large(product.bounds) else product
+        # A product that may not fit is none: (x << 28) >> 28 extends a sign, and C++ takes it
+        # that a product of signed integers fits.
+        return plain if dtype.kind == "int" and not _fits(product.bounds, dtype) else product
     return plain
+
+
+def _fits(bounds: Bounds, dtype: DType) -> bool:
+    (lo, hi), (least, most) = bounds, integer_range(dtype)
+    return lo is not None and hi is not None and least <= lo and hi <= most
 
 
 _INTEGER_RULES: dict[str, Callable[[Expr, Expr, DType], Expr]] = {
@@ -376,8 +382,9 @@ def _low_bit(value: int) -> int:
 def _term_divisor(term: Expr, unknown_size: int) -> int:
     if getattr(term, "role", "") == "size":
         return unknown_size
-    if isinstance(term, Binary) and term.op == "*":
-        return divisibility(term.a, unknown_size) * divisibility(term.b, unknown_size)
-    if isinstance(term, Binary) and term.op == "%":
-        return min(divisibility(term.a, unknown_size), divisibility(term.b, unknown_size))
-    return 1
+    if not isinstance(term, Binary) or term.op not in ("*", "%", "<<"):
+        return 1
+    a, b = (divisibility(side, unknown_size) for side in (term.a, term.b))
+    if term.op == "<<":
+        return a << int(term.b.value) if isinstance(term.b, Const) else 1
+    return a * b if term.op == "*" else min(a, b)

@@ -205,9 +205,10 @@ def _consumer_loop(rings: list[Ring], threads: int, of: Consumers) -> list[Stmt]
     gemm = runs_on(rings[0], work, threads, of.ctx) if len(rings) == 1 else None
     if gemm is not None:
         ring = rings[0]
-        body, after = released_late(ring, gemm, k)
+        before_loop, body, after = released_late(ring, gemm, k)
         inner = in_slot(body, ring.slots, ring.slot(k))
-        return [*ring.counted(_serial(loop, [*named, _arrived(ring, k), *inner])), *after]
+        run = ring.counted(_serial(loop, [*named, _arrived(ring, k), *inner]))
+        return [*before_loop, *run, *after]
     before: dict[int, list[Stmt]] = {}
     behind: dict[int, list[Stmt]] = {}
     for ring in rings:

@@ -45,6 +45,7 @@ class MathFn:
     cost: Cost = "special"
     boolean: bool = False
     wide: str = ""  # the form of 64-bit integers, where it is another one
+    leaves: bool = False  # C's int result of a narrower integer may be none of its type
     helpers: tuple[str, ...] = ()  # that the text calls
 
     def text(self, dtype: DType, args: Sequence[str]) -> str:
@@ -228,7 +229,7 @@ def _ieee() -> list[MathFn]:
 
 _MIN = MathFn("min", 2, "fminf({0}, {1})", "fmin({0}, {1})", "min({0}, {1})", np.fmin, "alu")
 _MAX = MathFn("max", 2, "fmaxf({0}, {1})", "fmax({0}, {1})", "max({0}, {1})", np.fmax, "alu")
-_ABS = MathFn("abs", 1, "fabsf({0})", "fabs({0})", "abs({0})", np.abs, "alu")
+_ABS = MathFn("abs", 1, "fabsf({0})", "fabs({0})", "abs({0})", np.abs, "alu", leaves=True)
 _SIGMOID = MathFn(
     "sigmoid", 1, "(1.0f / (1.0f + expf(-({0}))))", "(1.0 / (1.0 + exp(-({0}))))", "",
     _same_width(_logistic),

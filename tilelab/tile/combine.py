@@ -63,7 +63,7 @@ def _keeping_nan(choose: Callable[[Expr, Expr], Expr]) -> Callable[[Expr, Expr],
 
 
 def _magnitude(value: Expr) -> Expr:
-    return value if value.dtype.kind == "uint" else call("abs", value)
+    return call("abs", value)
 
 
 def _of_magnitudes(join: Callable[[Expr, Expr], Expr]) -> Callable[[Expr, Expr], Expr]:

@@ -149,37 +149,52 @@ def _tiles(plan: PipelinePlan) -> tuple[str, ...]:
 def _uses(
     array: str, slots: int, tiles: tuple[str, ...], events: Sequence[Event]
 ) -> list[TimedUse]:
-    """The uses of a ring, slot by slot, then in order. An arrival at a barrier and the wait for
-    it have the same place in their rows: the n-th of a slot is use n * slots + slot."""
+    """The uses of a ring, slot by slot, then in order. Each role's n-th wait for what a slot holds
+    and its n-th arrival there are about use n * slots + slot."""
     out: list[TimedUse] = []
     end = max((e.end for e in events), default=0.0)
     for slot in range(slots):
-        at = f"{array}[{slot}]"
-        expects = _sorted(e for e in events if e.name == at and e.kind == "expect")
-        waits = _sorted(e for e in events if e.name == at and e.kind == "wait")
+        full, empty = f"{array}[{slot}]", f"{array}[{slot + slots}]"
+        expects = _sorted(e for e in events if e.name == full and e.kind == "expect")
         loads = _sorted(
             e for e in events if e.kind == "tma load" and e.stage == slot and e.name in tiles
         )
-        frees = _sorted(
-            e for e in events if e.kind == "arrive" and e.name == f"{array}[{slot + slots}]"
-        )
-        roles = max(len({e.role for e in waits}), 1)
-        arrivals = max(len({e.role for e in frees}), 1)
+        each = len(loads) // max(len(expects), 1)
+        roles = _by_role(events, full, empty)
         for n, expect in enumerate(expects):
-            asked = waits[n * roles : (n + 1) * roles]
+            asked = [waits[n] for waits, _ in roles if n < len(waits)]
             if not asked:
                 break  # the consumer left the loop before
-            done = [e.end for e in frees[n * arrivals : (n + 1) * arrivals]]
-            later = [e.start for e in waits[(n + 1) * roles : (n + 1) * roles + 1]]
-            each = len(loads) // len(expects)
+            done = [frees[n].end for _, frees in roles if n < len(frees)]
+            later = [waits[n + 1].start for waits, _ in roles if n + 1 < len(waits)]
             came = [e.end for e in loads[n * each : (n + 1) * each]]
             consume = min(e.end for e in asked)
             out.append(TimedUse(
                 n * slots + slot, slot, expect.start, max(came, default=None),
                 min(e.start for e in asked), consume, consume,
-                max([consume, *(done or later or [end])]),
+                max([consume, *(done or later[:1] or [end])]),
             ))  # fmt: skip
     return sorted(out, key=lambda u: u.k)
+
+
+def _by_role(
+    events: Sequence[Event], full: str, empty: str
+) -> list[tuple[list[Event], list[Event]]]:  # fmt: skip
+    """Each role's waits for a slot to be full, and its arrivals there when it is done, in order. A
+    role that waits again before it is done asks for the same tiles: only its first wait counts."""
+    out: list[tuple[list[Event], list[Event]]] = []
+    told = [e for e in events if (e.name, e.kind) in ((full, "wait"), (empty, "arrive"))]
+    for role in dict.fromkeys(e.role for e in told):
+        waits: list[Event] = []
+        frees: list[Event] = []
+        for event in _sorted(e for e in told if e.role == role):
+            in_use = len(waits) > len(frees)
+            if event.kind == "arrive" and in_use:
+                frees.append(event)
+            if event.kind == "wait" and not in_use:
+                waits.append(event)
+        out.append((waits, frees))
+    return out
 
 
 def _sorted(events: Iterable[Event]) -> list[Event]:

@@ -306,6 +306,21 @@ class WaitWgmma(TileOp):
     done: tuple[Region, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class PinAccumulator(TileOp):
+    """What was written to the accumulator `c` so far stays before what follows."""
+
+    op_name: ClassVar[str] = "pin_accumulator"
+    team: ClassVar[str] = "each"
+
+    c: Region
+
+
+@lowering(PinAccumulator, needs={Feature.WGMMA})
+def _pin(op: PinAccumulator, ctx: LowerContext) -> Iterable[Stmt]:
+    yield fence_accumulator(ctx, op.c, op.loc)
+
+
 @lowering(WaitWgmma, needs={Feature.WGMMA})
 def _wait(op: WaitWgmma, ctx: LowerContext) -> Iterable[Stmt]:
     """The instruction of a warpgroup, and behind it the accumulators' registers."""
@@ -322,4 +337,7 @@ def _nothing_runs(op: WaitWgmma, ctx: LowerContext) -> Iterable[Stmt]:
     return ()
 
 
-__all__ = ["Gemm", "GemmWarpPolicy", "WaitWgmma", "gemm", "plan_of", "wait_wgmma", "wgmma_gemm"]
+__all__ = [
+    "Gemm", "GemmWarpPolicy", "PinAccumulator", "WaitWgmma", "gemm", "plan_of", "wait_wgmma",
+    "wgmma_gemm",
+]  # fmt: skip
