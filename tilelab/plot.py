@@ -229,10 +229,13 @@ def memory(subject: Any, ax: Any = None) -> Any:
     for number, row in enumerate(view.rows):
         role = "gap" if row.use == "padding" else BUFFER_ROLES[number % len(BUFFER_ROLES)]
         start = row.offset / 1024
-        ax.barh(0, row.num_bytes / 1024, left=start, height=0.6, color=PAINTS[role].light,
+        # From top to bottom: the kernel's life, one phase where no tiles share bytes.
+        high = 0.6 * (row.last - row.first + 1) / view.phases
+        middle = 0.3 - 0.6 * row.first / view.phases - high / 2
+        ax.barh(middle, row.num_bytes / 1024, left=start, height=high, color=PAINTS[role].light,
                 edgecolor=PAINTS["outline"].light)  # fmt: skip
         if row.num_bytes > view.shared_per_block / 20:
-            ax.text(start + row.num_bytes / 2048, 0, f"{row.name}\n{row.num_bytes:,} B",
+            ax.text(start + row.num_bytes / 2048, middle, f"{row.name}\n{row.num_bytes:,} B",
                     ha="center", va="center", fontsize=8)  # fmt: skip
     limit = view.shared_per_block / 1024
     ax.axvline(limit, color=PAINTS["bad-edge"].light, linestyle="--")

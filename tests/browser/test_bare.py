@@ -162,6 +162,36 @@ def test_it_fits_a_narrow_page(name: str, bare: Bare) -> None:
     assert wide <= 0
 
 
+@pytest.mark.parametrize("name", PANELS)
+def test_no_picture_is_cut_in_a_notebooks_usual_column(name: str, bare: Bare) -> None:
+    bare.page.set_viewport_size({"width": 1000, "height": 900})
+    bare.show(PANELS[name]())
+    cut = bare.page.locator(".tl-picture[data-wide]").count()
+    bare.page.set_viewport_size({"width": 1280, "height": 900})
+    assert cut == 0
+
+
+def test_a_verdict_has_the_colour_of_what_it_says(bare: Bare) -> None:
+    bare.show(PANELS["accesses"]())
+    verdict = bare.page.locator(".tl-verdict")
+    edge = "e => getComputedStyle(e).borderLeftColor"
+    expect(verdict).to_have_attribute("data-good", "false", timeout=SLOW)
+    bad = verdict.evaluate(edge)
+    bare.page.locator("[data-key=access]").select_option(index=len(transposed().accesses) - 1)
+    expect(verdict).to_have_attribute("data-good", "true", timeout=SLOW)
+    assert verdict.evaluate(edge) != bad
+
+
+def test_a_thin_map_is_high_enough_to_point_at(bare: Bare) -> None:
+    for layout in (row_major((1, 256), 16), row_major((256, 1), 16), row_major((8, 256), 16)):
+        bare.show(layout_panel(layout))
+        box = bare.page.locator("canvas").bounding_box()
+        assert box is not None and min(box["width"], box["height"]) >= 20
+        bare.page.mouse.move(box["x"] + box["width"] - 1.5, box["y"] + box["height"] - 1.5)
+        last = ", ".join(str(n - 1) for n in layout.shape)
+        expect(bare.page.locator(".tl-said")).to_contain_text(f"[{last}]", timeout=SLOW)
+
+
 def table_of(bare: Bare) -> Any:
     return bare.page.locator("details[data-key=rows-0]")
 

@@ -14,6 +14,7 @@ import torch
 
 import tilelab
 import tilelab.language as T
+from tests.attention import flash_attention
 from tests.sim.programs import Block, ampere_gemm, hopper_gemm, load, loop
 from tests.sim.test_gemm import gemm_arrays
 from tilelab.errors import TileValueError
@@ -51,6 +52,18 @@ def test_overlap_grows_with_the_stages():
         by_stage = report.overlaps()[1:]
         assert [o.stage for o in by_stage] == list(range(stages))
         assert sum(o.copies for o in by_stage) == report.overlaps()[0].copies == 8 * 3
+
+
+@pytest.mark.parametrize("block", [0, 3])
+def test_blocks_of_other_lengths_leave_no_events(block: int):
+    """A role does one thing at a time, and waits for products only where it issued some."""
+    kernel = tilelab.compile(flash_attention((1, 256, 1, 64)), target=SM90A, out_idx=-1)
+    report = kernel.simulate(*kernel.get_profiler().make_inputs(), timeline_block=block)
+    for role in {e.role for e in report.events}:
+        own = sorted((e.start, e.end) for e in report.events if e.track == role)
+        assert all(end <= start for (_, end), (start, _) in pairwise(own)), role
+    first = min(e.start for e in report.events if e.kind == "wgmma")
+    assert not [e for e in report.events if e.name == "wgmma" and e.start < first]
 
 
 def test_cp_async_runs_ahead_of_the_products():

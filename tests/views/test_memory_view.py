@@ -7,10 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+import tilelab
+import tilelab.language as T
 from tilelab.target import SM80, SM90A
 from tilelab.views import from_json, memory_view, occupancy
 
 from .samples import STAGE, kernel, plan, slot
+
+SVG = "http://www.w3.org/2000/svg"
 
 
 def test_gemm_of_three_stages() -> None:
@@ -75,3 +79,50 @@ def test_json_and_bytes_are_stable() -> None:
     again = from_json(view.to_json())
     assert again == view and again.to_svg() == view.to_svg()
     assert "8 B are spilled" in view.to_text()
+
+
+def test_tiles_that_take_turns_are_drawn_one_below_the_other() -> None:
+    @T.prim_func
+    def turns(A: T.Tensor((128, 64), "float16"), C: T.Tensor((128, 128), "float32")):
+        with T.Kernel(1, threads=128):
+            first = T.alloc_shared((128, 64), "float16")
+            last = T.alloc_shared((128, 128), "float32")
+            sums = T.alloc_fragment((128, 128), "float32")
+            T.copy(A, first)
+            T.clear(sums)
+            T.gemm(first, first, sums, transpose_B=True)
+            T.copy(sums, last)
+            T.copy(last, C)
+
+    merge = {"tl.enable_aggressive_shared_memory_merge": True}
+    made = tilelab.compile(turns, target="sm_90a", pass_configs=merge)
+    view = memory_view(made.program.kernels[0], SM90A)
+    rows = {r.name: r for r in view.rows}
+    assert view.phases == 2 and view.dynamic_bytes == 128 * 128 * 4
+    assert [(rows[n].first, rows[n].last) for n in ("first", "last")] == [(0, 0), (1, 1)]
+    assert "shares bytes with first; its own in phase 2" in view.to_text()
+    boxes = {
+        title.text.split(":")[0]: (float(box.get("y")), float(box.get("height")))  # type: ignore[union-attr, arg-type]
+        for box in ElementTree.fromstring(view.to_svg()).iter(f"{{{SVG}}}rect")
+        if (title := box.find(f"{{{SVG}}}title")) is not None
+    }
+    assert boxes["first"][0] + boxes["first"][1] == boxes["last"][0]  # all of both can be seen
+    assert from_json(view.to_json()) == view
+
+
+def test_labels_of_narrow_boxes_are_whole_or_left_out() -> None:
+    wide = replace(SM90A, limits=replace(SM90A.limits, shared_per_block=1_000_000))
+    root = ElementTree.fromstring(memory_view(kernel(), wide, plans=[plan()]).to_svg())
+    said = [text.text for text in root.iter(f"{{{SVG}}}text")]
+    assert {"0", "1", "2"} <= set(said) and "stage 0" not in said
+    assert not [
+        words for words in said if words and words.startswith(("sta", "16 K")) and "…" in words
+    ]
+
+
+def test_no_shared_memory_and_many_small_blocks() -> None:
+    none = replace(kernel(), shared=(), dynamic_bytes=0, static_bytes=0)
+    picture = memory_view(none, SM90A, registers=16).to_svg()
+    assert "uses no shared memory" in picture
+    boxes = [r for r in ElementTree.fromstring(picture).iter(f"{{{SVG}}}rect")]
+    assert all(float(box.get("width", "0")) >= 5 for box in boxes)

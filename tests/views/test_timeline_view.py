@@ -10,6 +10,7 @@ import torch
 
 import tilelab
 import tilelab.language as T
+from tests.kernels import gemm
 from tests.sim.programs import hopper_gemm
 from tests.sim.test_gemm import gemm_arrays
 from tilelab.errors import TileError
@@ -46,6 +47,18 @@ def test_the_view_says_what_the_events_do() -> None:
     assert from_json(view.to_json()) == view
     text = view.to_text()
     assert "beside compute" in text and "tensor cores" in text
+
+
+def test_copies_of_one_statement_share_a_track() -> None:
+    kernel = tilelab.compile(gemm(128, 128, 192), target="sm_80", out_idx=-1)
+    report = kernel.simulate(*kernel.get_profiler().make_inputs())
+    (view,) = timeline_views(report)
+    issued = sum(e.kind == "cp.async" for e in report.events)
+    copies = [s for s in view.spans if view.lanes[s.lane].startswith("cp.async")]
+    assert issued > 20 and sum(s.times for s in copies) == issued
+    assert len(copies) == 3 * 2 and len(view.lanes) <= 1 + 2 * 3
+    ends = {e.stage: e.end for e in report.events if e.kind == "cp.async"}
+    assert {s.stage: s.end for s in copies} == ends  # the last to arrive ends the span
 
 
 def test_the_picture_is_svg_with_every_kind_told_in_words() -> None:

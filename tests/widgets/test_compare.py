@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import tilelab
+from tests.attention import flash_attention
 from tests.kernels import gemm
 from tilelab import widgets
 from tilelab.bench.table import Row, Table
@@ -51,6 +52,19 @@ def test_the_ladder_is_the_runs(panel: Any) -> None:
     assert ladder.gain(0) == 1 and ladder.total(1) == pytest.approx(ladder.gain(1))
     assert from_json(ladder.to_json()) == ladder
     assert "modelled" in ladder.to_text() and len(ladder.to_svg().encode()) < 300_000
+
+
+def test_every_step_is_named_in_words() -> None:
+    assert all(switch.what and switch.what != switch.key for switch in SWITCHES)
+    assert len({switch.what for switch in SWITCHES}) == len(SWITCHES)
+
+
+def test_ladder_and_pictures_tell_of_the_same_block() -> None:
+    """Blocks of a causal mask have unequal work: the longest is drawn, as it is counted."""
+    fast = tilelab.compile(flash_attention((1, 128, 1, 64)), target="sm_90a", out_idx=-1)
+    panel = compare_panel(fast, fast.remade(pass_configs={PLAIN: True}))
+    ladder, *pictures = panel.twins()
+    assert [round(v.cycles) for v in pictures] == [round(s.time) for s in ladder.steps]
 
 
 @pytest.mark.parametrize("picture", PICTURES)

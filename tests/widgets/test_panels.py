@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tilelab
+import tilelab.language as T
 from tests.kernels import gemm
 from tilelab import widgets
 from tilelab.errors import TileError
@@ -44,6 +45,22 @@ def test_layout_state_equals_enumeration(kernel: Any) -> None:
     for flat, place in enumerate(np.ndindex(*pane["shape"])):
         assert pane["threads"][flat] == fragment.thread_of(place, 0)
         assert pane["registers"][flat] == fragment.register_of(place)
+
+
+def test_tiles_of_single_threads_are_explored_too() -> None:
+    @T.prim_func
+    def turned(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=64):
+            tile = T.alloc_shared((64,), "float32")
+            t = T.get_thread_binding()
+            tile[t] = A[t]
+            T.sync_threads()
+            B[t] = tile[63 - t]
+
+    panel = layout_panel(tilelab.compile(turned, target="sm_90a"))
+    state = panel.state()
+    assert state["names"] == ["tile"] and state["panes"][0]["offsets"] == list(range(64))
+    assert state["access"]["pattern"] == "rows" and "no bank conflict" in state["access"]["verdict"]
 
 
 def test_two_layouts_are_compared_and_edited() -> None:

@@ -106,7 +106,7 @@ class CopyLanes(BarrierLanes):
         """Copies of all but the newest `pending` groups take effect."""
         for copy in self.copies.take(pending, self.acting()):
             self._finish_copy(copy)
-        self.clock.finish(self.clock.copies, pending, self.memory.loc, "cp.async")
+        self.clock.finish(self.clock.copies, pending, self.frame.rows, self.memory.loc, "cp.async")
         return self._no_wait()
 
     def cp_async_arrive(self, bar: Place) -> None:
@@ -203,7 +203,7 @@ class CopyLanes(BarrierLanes):
         else:
             for transfer in self.stores.take(pending, acting):
                 transfer.finish_store()
-        self.clock.finish(self.clock.stores, pending, self.memory.loc, "tma store")
+        self.clock.finish(self.clock.stores, pending, self.frame.rows, self.memory.loc, "tma store")
         return self._no_wait()
 
     def finish_stores(self) -> None:

@@ -99,7 +99,7 @@ class LaneMachine(AtomicLanes):
         """Products of all but the newest `pending` groups take effect."""
         self.tensor_core.wait(pending, self.acting())
         self.memory.in_flight = self.tensor_core.unfinished()
-        self.clock.finish(self.clock.products, pending, self.memory.loc, "wgmma")
+        self.clock.finish(self.clock.products, pending, self.frame.rows, self.memory.loc, "wgmma")
         return self._no_wait()
 
     def say(self, text: str, values: Sequence[Any]) -> None:

@@ -235,9 +235,11 @@ class Clock:
             name = "__syncthreads" if number == 0 else f"named barrier {number}"
             self._wait(t.complete.get(number, 0.0), loc, name=name)
 
-    def finish(self, groups: Groups, pending: int, loc: Loc | None, name: str) -> None:
+    def finish(
+        self, groups: Groups, pending: int, rows: Array, loc: Loc | None, name: str
+    ) -> None:  # fmt: skip
         """Wait for committed groups of asynchronous work."""
-        if self.timeline is not None:
+        if self.timeline is not None and self.timeline.position(rows) is not None:
             until, slot = groups.take(pending)
             self._wait(until, loc, stage=slot, name=name)
 

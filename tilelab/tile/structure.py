@@ -20,7 +20,7 @@ class Switch:
     key: str
     default: Any
     plain: Any
-    what: str = ""
+    what: str
 
 
 PERSISTENT = Switch("tl.persistent", None, False, "resident blocks that take tile after tile")
@@ -51,16 +51,16 @@ SPLIT_LOOPS = Switch("tl.split_loops", True, False, "whole iterations without th
 """Iterations in which a mask admits every element run in a loop without it."""
 EARLY_LOADS = Switch("tl.early_loads", True, False, "the producer loads what stands before")
 """Tiles loaded once before a pipelined loop are the producer's to load."""
-OWN_TRIPS = Switch("tl.own_trips", True, False)
+OWN_TRIPS = Switch("tl.own_trips", True, False, "warpgroups run their own rows' iterations")
 """Warpgroups with rows of their own run loops by themselves, as far as a mask admits their rows."""
-DEFER_SUMS = Switch("tl.defer_sums", True, False)
+DEFER_SUMS = Switch("tl.defer_sums", True, False, "sums of rows joined after the loop")
 """Row sums that grow in a loop with products are kept in parts, one a thread, and joined behind it;
 off with tl.precise_math."""
-TILE_COUNTER = Switch("tl.tile_counter", True, False)
+TILE_COUNTER = Switch("tl.tile_counter", True, False, "uneven tiles drawn from a counter")
 """Persistent blocks draw tiles of different lengths from a counter; off: they are dealt out."""
-BANK_LAYOUTS = Switch("tl.bank_layouts", True, False)
+BANK_LAYOUTS = Switch("tl.bank_layouts", True, False, "layouts with the fewest bank conflicts")
 """Shared tiles that only threads touch are laid out so that banks conflict least."""
-WHOLE_TILES = Switch("tl.whole_tiles", True, False)
+WHOLE_TILES = Switch("tl.whole_tiles", True, False, "whole tiles without their guards")
 """An elementwise loop with a tail runs without its guards, by wide accesses, on whole tiles."""
 
 SWITCHES = (

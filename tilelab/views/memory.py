@@ -7,11 +7,13 @@ asks for. Hides how stages, gaps and shared bytes are told apart.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import ClassVar
 
 from tilelab.ir import Scope
 from tilelab.passes.plan import PipelinePlan, VersionedBuffer
+from tilelab.passes.shared_lifetimes import live_ranges
 from tilelab.target import Limits, Target
 from tilelab.thread.nodes import SharedSlot, ThreadKernel
 from tilelab.thread.occupancy import Occupancy, occupancy
@@ -26,7 +28,7 @@ class MemoryRow:
 
     `stages` copies of `bytes_per_stage` each make up `num_bytes`, except that alignment inside
     a buffer may add some: `num_bytes` is what it takes. `shares_with` names buffers in whose
-    bytes it lies too.
+    bytes it lies too; `first` and `last` are the phases of the kernel in which it holds them.
     """
 
     name: str
@@ -38,6 +40,17 @@ class MemoryRow:
     bytes_per_stage: int
     detail: str
     shares_with: tuple[str, ...]
+    first: int = 0
+    last: int = 0
+
+    def sharing(self) -> str:
+        """With whom it shares bytes, and when it has them; "" where it shares none."""
+        if not self.shares_with:
+            return ""
+        when = f"phase {self.first + 1}" + (
+            f" to {self.last + 1}" if self.last > self.first else ""
+        )
+        return f"{', '.join(self.shares_with)}; its own in {when}"
 
 
 @dataclass(frozen=True)
@@ -57,7 +70,8 @@ class StageFit:
 @register
 @dataclass(frozen=True)
 class MemoryView(View):
-    """The budget of one kernel on one target; all sizes in bytes."""
+    """The budget of one kernel on one target; all sizes in bytes. `phases`: parts of the kernel's
+    life, from one change of owners to the next; 1 where no tiles share bytes."""
 
     kind: ClassVar[str] = "memory"
     kernel: str
@@ -73,6 +87,7 @@ class MemoryView(View):
     spill_bytes: int
     occupancy: Occupancy
     fits: tuple[StageFit, ...]
+    phases: int = 1
 
     @property
     def total_bytes(self) -> int:
@@ -142,8 +157,7 @@ def fit_sentence(fit: StageFit, limit: int) -> str:
 
 
 def _detail(row: MemoryRow) -> str:
-    shared = f" (shares bytes with {', '.join(row.shares_with)})" if row.shares_with else ""
-    return row.detail + shared
+    return row.detail + (f" (shares bytes with {row.sharing()})" if row.shares_with else "")
 
 
 def _overlaps(slot: SharedSlot, slots: Sequence[SharedSlot]) -> tuple[str, ...]:
@@ -166,9 +180,35 @@ def _row(
         num_bytes=slot.num_bytes,
         stages=stages,
         bytes_per_stage=version.bytes_per_version if version else slot.num_bytes,
-        detail=f"{slot.num_bytes // 8} mbarriers of 8 B" if barrier else f"{shape} {root.dtype}",
+        detail=f"{plural(slot.num_bytes // 8, 'mbarrier')} of 8 B"
+        if barrier
+        else f"{shape} {root.dtype}",
         shares_with=_overlaps(slot, slots),
     )
+
+
+def _lives(
+    kernel: ThreadKernel, slots: Sequence[SharedSlot]
+) -> tuple[list[tuple[int, int]], int]:  # fmt: skip
+    """The first and the last phase of each slot, and how many phases there are (those in which no
+    tile lives are left out): one, unless slots share bytes. What no live range is known of lives
+    all the time."""
+    if not any(a.crosses(b) for a, b in combinations(slots, 2)):
+        return [(0, 0)] * len(slots), 1
+    ranges = live_ranges(kernel)
+    known = [ranges.get(id(slot.buffer.storage)) for slot in slots]
+    lives = [(r.first, r.last) for r in known if r is not None]
+    ends = sorted({end for first, last in lives for end in (first, last + 1)})
+    starts = [e for e in ends if any(first <= e <= last for first, last in lives)]
+    phases = max(len(starts), 1)
+    whole = (0, phases - 1)
+    places = [
+        whole if r is None else (
+            starts.index(r.first), sum(start <= r.last for start in starts) - 1
+        )
+        for r in known
+    ]  # fmt: skip
+    return places, phases
 
 
 def _gaps(slots: Sequence[SharedSlot], dynamic_bytes: int) -> list[MemoryRow]:
@@ -203,10 +243,11 @@ def memory_view(
     own = [p for p in plans if p.kernel in ("", kernel.name)]
     versions = {b.buffer.root.name: b for plan in own for b in plan.buffers}
     slots = sorted(kernel.shared, key=lambda s: (not s.dynamic, s.offset))
-    rows = [_row(slot, slots, versions) for slot in slots]
-    rows = sorted(
-        [*rows, *_gaps(slots, kernel.dynamic_bytes)], key=lambda r: (not r.dynamic, r.offset)
-    )
+    lives, phases = _lives(kernel, slots)
+    rows = [replace(_row(slot, slots, versions), first=first, last=last)
+            for slot, (first, last) in zip(slots, lives, strict=True)]  # fmt: skip
+    gaps = [replace(row, last=phases - 1) for row in _gaps(slots, kernel.dynamic_bytes)]
+    rows = sorted([*rows, *gaps], key=lambda r: (not r.dynamic, r.offset))
     limits = target.limits
     total = kernel.dynamic_bytes + kernel.static_bytes
     needed = total - sum(s.num_bytes for s in kernel.shared if s.yields)
@@ -226,4 +267,5 @@ def memory_view(
         spill_bytes=spill_bytes,
         occupancy=occupancy(total, kernel.num_threads, registers, limits),
         fits=tuple(f for f in fits if f is not None),
+        phases=phases,
     )

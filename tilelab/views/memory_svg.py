@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilelab.views.measure import wrapped
+from tilelab.views.measure import SHRINK, width_of, wrapped
 from tilelab.views.palette import BUFFER_ROLES
 from tilelab.views.svg import Svg
 from tilelab.views.table import bytes_text, kib, plural
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from tilelab.views.memory import MemoryRow, MemoryView, StageFit
 
 WIDTH, LEFT, BAR = 880, 24, 832
-BAR_TOP, BAR_HEIGHT = 112, 46
+BAR_TOP, BAR_HEIGHT, MOST_BARS = 112, 46, 4
+LEAST_ROW = 30  # pixels that a box of several phases needs for its name and size
 ROW = 22
+LEAST_BOX = 5  # pixels; narrower boxes are drawn as one
 
 
 def draw(view: MemoryView) -> str:
     """The picture of a budget as SVG text."""
-    table_top = BAR_TOP + BAR_HEIGHT + 66
-    below = table_top + ROW * (len(view.rows) + 1) + 26
+    table_top = BAR_TOP + _bar_height(view) + 66
+    below = table_top + ROW * (max(len(view.rows), 1) + 1) + 26
     fits = [line for fit in view.fits for line in wrapped(_fit_text(fit), BAR, 12)]
     height = below + 4 * 30 + 66 + 20 * len(fits)
     used = f"{bytes_text(view.total_bytes)} of {bytes_text(view.shared_per_block)}"
@@ -31,6 +33,8 @@ def draw(view: MemoryView) -> str:
     headline = f"Shared memory: {bytes_text(view.dynamic_bytes)} dynamic{static}"
     svg.heading(headline)
     svg.sub(_sub(view))
+    if view.phases > 1:
+        svg.sub("From top to bottom: the kernel's life. Tiles below each other take turns.")
     _bar(svg, view)
     _table(svg, view, table_top)
     _bounds(svg, view, below)
@@ -70,37 +74,62 @@ def _role(row: MemoryRow, roles: dict[str, str]) -> str:
     return "barrier" if row.use == "barrier" else roles[row.name]
 
 
+def _bar_height(view: MemoryView) -> int:
+    return BAR_HEIGHT * min(view.phases, MOST_BARS)
+
+
 def _bar(svg: Svg, view: MemoryView) -> None:
-    """Dynamic bytes by address on a scale that ends at the limit (or at what is asked for)."""
+    """Dynamic bytes by address on a scale that ends at the limit (or at what is asked for); where
+    tiles share bytes, each from the first phase of its life to the last."""
     top = max(view.total_bytes, view.shared_per_block)
-    scale = BAR / top
-    svg.rect(LEFT, BAR_TOP, BAR, BAR_HEIGHT, "panel", "grid", radius=4)
+    scale, height = BAR / top, _bar_height(view)
+    svg.rect(LEFT, BAR_TOP, BAR, height, "panel", "grid", radius=4)
     roles = _roles(view)
     for row in view.rows:
-        if row.shares_with and any(r.name in row.shares_with for r in _before(view, row)):
-            continue  # drawn already: its bytes are those of an earlier buffer
         start = row.offset if row.dynamic else view.dynamic_bytes
         fill = _role(row, roles)
         edge = "grid" if fill == "gap" else f"{fill}-edge"
+        y, h = BAR_TOP + height * row.first / view.phases, _high(row, view)
         for stage in range(row.stages):
             x = LEFT + scale * (start + stage * row.num_bytes / row.stages)
             w = scale * row.num_bytes / row.stages
             tip = f"{row.name}: stage {stage}, {row.bytes_per_stage:,} B"
-            svg.rect(x, BAR_TOP, max(w, 1), BAR_HEIGHT, fill, edge, title=tip)
-            label = f"stage {stage}" if row.stages > 1 else row.use
-            svg.label(x + w / 2, BAR_TOP + 20, label, size=11, width=w - 4)
-            svg.label(x + w / 2, BAR_TOP + 36, kib(row.bytes_per_stage), size=11, width=w - 4)
-        whole = scale * row.num_bytes
-        svg.label(LEFT + scale * start + whole / 2, BAR_TOP - 7, row.name, size=11.5, width=whole)
+            svg.rect(x, y, max(w, 1), h, fill, edge, title=tip)
+            labels = (f"stage {stage}", str(stage)) if row.stages > 1 else (row.use,)
+            if view.phases == 1:
+                _first_that_fits(svg, x + w / 2, y + 20, labels, w - 4)
+                _first_that_fits(svg, x + w / 2, y + 36, (kib(row.bytes_per_stage),), w - 4)
+        _name(svg, view, row, LEFT + scale * start, y)
     _scale(svg, view, scale)
 
 
-def _before(view: MemoryView, row: MemoryRow) -> list[MemoryRow]:
-    return list(view.rows[: view.rows.index(row)])
+def _high(row: MemoryRow, view: MemoryView) -> float:
+    return _bar_height(view) * (row.last - row.first + 1) / view.phases
+
+
+def _name(svg: Svg, view: MemoryView, row: MemoryRow, x: float, y: float) -> None:
+    """Above its boxes where all lie in one row, else inside them."""
+    whole = BAR * row.num_bytes / max(view.total_bytes, view.shared_per_block)
+    if view.phases == 1:
+        svg.label(x + whole / 2, BAR_TOP - 7, row.name, size=11.5, width=whole)
+    elif (high := _high(row, view)) >= LEAST_ROW:
+        _first_that_fits(svg, x + whole / 2, y + high / 2 - 3, (row.name,), whole - 4)
+        _first_that_fits(svg, x + whole / 2, y + high / 2 + 12, (kib(row.num_bytes),), whole - 4)
+
+
+def _first_that_fits(
+    svg: Svg, x: float, y: float, labels: tuple[str, ...], width: float
+) -> None:  # fmt: skip
+    """The first label with room, whole; none where all are too wide: the table says it too."""
+    size = 11
+    for label in labels:
+        if width_of(label, size * SHRINK) <= width:
+            svg.label(x, y, label, size=size, width=width)
+            return
 
 
 def _scale(svg: Svg, view: MemoryView, scale: float) -> None:
-    y = BAR_TOP + BAR_HEIGHT
+    y = BAR_TOP + _bar_height(view)
     limit = LEFT + scale * view.shared_per_block
     svg.line([(limit, BAR_TOP - 22), (limit, y + 8)], "bad-edge", width=2)
     words = f"limit of a block: {bytes_text(view.shared_per_block)}"
@@ -128,6 +157,8 @@ def _table(svg: Svg, view: MemoryView, top: float) -> None:
     for (x, anchor, width), head in zip(COLUMNS, heads, strict=True):
         svg.label(LEFT + x, top, head, "muted", size=11.5, anchor=anchor, bold=True, width=width)
     svg.line([(LEFT, top + 7), (LEFT + BAR, top + 7)], "grid")
+    if not view.rows:
+        svg.text(LEFT + 30, top + ROW + 2, "This kernel uses no shared memory.")
     for k, row in enumerate(view.rows):
         y = top + ROW * (k + 1) + 2
         fill = _role(row, roles)
@@ -163,9 +194,14 @@ def _boxes(svg: Svg, bound: Bound, limiting: bool, x: float, y: float) -> None:
     if bound.per_block is not None:
         w = room * bound.per_block / bound.per_sm
         svg.rect(x, y + 3, room, 18, "panel", "grid")
-        for k in range(min(blocks, 64)):
-            svg.rect(x + k * w, y + 3, w, 18, fill, edge)
-            svg.label(x + (k + 0.5) * w, y + 16, str(k + 1), size=10.5, width=w - 2)
+        if w < LEAST_BOX:
+            svg.rect(x, y + 3, w * blocks, 18, fill, edge)
+        else:
+            numbered = width_of(str(blocks), 10.5) <= w - 2
+            for k in range(blocks):
+                svg.rect(x + k * w, y + 3, w, 18, fill, edge)
+                if numbered:
+                    svg.label(x + (k + 0.5) * w, y + 16, str(k + 1), size=10.5, width=w - 2)
     mark = "  ← the limit" if limiting else ""
     taken = f"{bound.per_block:,} of {bound.per_sm:,}" if bound.per_block is not None else ""
     svg.text(x + room + 12, y + 16, f"{plural(blocks, 'block')}{mark}", size=12, bold=limiting)

@@ -27,7 +27,7 @@ from tilelab.views.sass import sass_view
 from tilelab.views.schedule import schedule_views
 from tilelab.views.source import source_view
 from tilelab.views.timeline import timeline_views
-from tilelab.views.variants import modelled, variants
+from tilelab.views.variants import longest_run, modelled, variants
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,10 @@ def _roofline(kernel: Compiled) -> list[View]:
 
 def _compare(kernel: Compiled) -> list[View]:
     found = variants(kernel)
-    return [modelled(found, kernel.get_profiler().make_inputs())] if len(found) > 1 else []
+    if len(found) < 2:
+        return []
+    inputs = kernel.get_profiler().make_inputs()
+    return [modelled(found, [longest_run(v.kernel, inputs) for v in found])]
 
 
 MAKERS: dict[str, Callable[[Compiled], list[View]]] = {

@@ -15,7 +15,7 @@ from tilelab.sim import SimReport
 from tilelab.target import Target
 from tilelab.views import roofline_svg
 from tilelab.views.base import View, register
-from tilelab.views.table import table
+from tilelab.views.table import percent, table
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class RooflineView(View):
             (p.name, p.source, f"{p.intensity:.3g}", self.bound_of(p),
              f"{self.roof(p.intensity) / 1e12:.4g}",
              "-" if p.rate is None else f"{p.rate / 1e12:.4g}",
-             "-" if p.rate is None else f"{p.rate / self.roof(p.intensity):.0%}")
+             "-" if p.rate is None else percent(p.rate / self.roof(p.intensity)))
             for p in self.points
         ]  # fmt: skip
         head = ("kernel", "time", "flop/byte", "bound by", "roof TFLOP/s", "TFLOP/s", "of the roof")

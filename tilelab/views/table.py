@@ -53,6 +53,11 @@ def spans(numbers: Sequence[int]) -> str:
     return ", ".join(f"{a}-{b}" if b > a else str(a) for a, b in runs)
 
 
+def percent(share: float) -> str:
+    """`42%`, and with two digits where whole percents would say nothing: `0.034%`."""
+    return f"{share:.0%}" if share >= 0.095 else f"{100 * share:.2g}%"
+
+
 def plural(count: int, noun: str) -> str:
     """`3 stages`, `1 stage`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

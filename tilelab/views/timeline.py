@@ -1,21 +1,24 @@
 """The modelled timeline of a simulated block as a view: who is busy when, in cycles.
 
-Hides how events too short to be seen are joined, so that a picture of a long run stays small.
+Hides how copies of one tile become one span, and how events too short to be seen are joined, so
+that a picture of a long run stays small.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from tilelab.sim import Event, SimReport
+from tilelab.sim.timeline import ENGINES, TENSOR_CORES
 from tilelab.sim.trace import INSTANT, order, tracks
 from tilelab.views import timeline_svg
 from tilelab.views.base import View, register
 from tilelab.views.table import table
 
 MAX_SPANS = 1000
+COPYING = frozenset(ENGINES) - {TENSOR_CORES}
 CLASSES = {
     "tma load": "copy", "cp.async": "copy", "load": "copy", "tma store": "store", "store": "store",
     "wgmma": "products", "mma": "products", "simt": "arithmetic", "shared": "shared memory",
@@ -104,14 +107,14 @@ def timeline_views(report: SimReport) -> list[TimelineView]:
 
 
 def _view(report: SimReport, kernel: str, events: list[Event]) -> TimelineView:
-    placed = sorted((e for e in events if e.kind not in INSTANT), key=lambda e: (e.start, e.end))
+    placed, times = _together([e for e in events if e.kind not in INSTANT])
     lanes = tracks(placed)
     numbers = {lane: i for i, lane in enumerate(order(lanes))}
     cycles = max((e.end for e in events), default=0.0)
     spans = [
         Span(numbers[lane], CLASSES[e.kind], e.start, e.end, e.name or e.kind, e.stage,
-             None if e.loc is None else e.loc.line)
-        for e, lane in zip(placed, lanes, strict=True)
+             None if e.loc is None else e.loc.line, n)
+        for e, lane, n in zip(placed, lanes, times, strict=True)
     ]  # fmt: skip
     rows = [StageRow(o.stage, o.copies, o.in_flight, o.share) for o in report.overlaps()]
     return TimelineView(
@@ -120,6 +123,25 @@ def _view(report: SimReport, kernel: str, events: list[Event]) -> TimelineView:
         tuple(f"{track} {n + 1}" if n else track for track, n in numbers), _joined(spans, cycles),
         tuple(rows),
     )  # fmt: skip
+
+
+def _together(events: Sequence[Event]) -> tuple[list[Event], list[int]]:
+    """Events by time, and how many each stands for: copies that fill one slot, issued before the
+    first of them has arrived, are one."""
+    found: list[Event] = []
+    times: list[int] = []
+    filling: dict[tuple[Any, ...], tuple[int, float]] = {}
+    for event in sorted(events, key=lambda e: (e.start, e.end)):
+        key = (event.track, event.kind, event.role, event.loc, event.stage, event.name)
+        at, arrival = filling.get(key, (0, 0.0))
+        if event.track in COPYING and event.start < arrival:
+            found[at] = replace(found[at], end=max(found[at].end, event.end))
+            times[at] += 1
+            continue
+        filling[key] = (len(found), event.end)
+        found.append(event)
+        times.append(1)
+    return found, times
 
 
 def _joined(spans: Sequence[Span], cycles: float) -> tuple[Span, ...]:

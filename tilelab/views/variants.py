@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilelab.sim import SimReport
 from tilelab.tile.structure import PLAIN, SWITCHES
 from tilelab.views.compiled import Compiled
 from tilelab.views.ladder import LadderStep, LadderView
@@ -41,26 +42,26 @@ def variants(kernel: Compiled) -> list[Variant]:
         on = {**on, switch.key: switch.default}
         made = kernel.remade(pass_configs=on)
         if made.source.text != found[-1].kernel.source.text:
-            found.append(Variant(switch.what or switch.key, switch.key, made))
+            found.append(Variant(switch.what, switch.key, made))
     return found
 
 
-def modelled(found: Sequence[Variant], inputs: Sequence[Any]) -> LadderView:
-    """The steps on the simulator: the cycles of the longer of the first and the last block."""
-    steps = [LadderStep(v.name, v.switch, _cycles(v.kernel, inputs), facts(v.kernel))
-             for v in found]  # fmt: skip
+def modelled(found: Sequence[Variant], runs: Sequence[SimReport]) -> LadderView:
+    """The steps with the cycles of their runs, each as `longest_run` gives it."""
+    steps = [LadderStep(v.name, v.switch, run.cycles, facts(v.kernel))
+             for v, run in zip(found, runs, strict=True)]  # fmt: skip
     name = found[0].kernel.program.name
     return LadderView(f"Steps of {name}", name, "cycles", "modelled", MODEL, tuple(steps))
 
 
-def _cycles(kernel: Compiled, inputs: Sequence[Any]) -> float:
-    """One block's; two are asked where blocks have unequal work."""
-    report = kernel.simulate(*inputs, checks=False)
-    found = [max((e.end for e in report.events), default=0.0)]
-    if any(p.trip_count is None for p in kernel.trace.pipelines) and report.blocks > 1:
-        last = kernel.simulate(*inputs, checks=False, timeline_block=report.blocks - 1)
-        found.append(max((e.end for e in last.events), default=0.0))
-    return max(found)
+def longest_run(kernel: Compiled, inputs: Sequence[Any]) -> SimReport:
+    """A simulated run with the timeline of the longer of the first and the last block; of the
+    first where all blocks have the same work."""
+    first = kernel.simulate(*inputs, checks=False)
+    if first.blocks < 2 or all(p.trip_count is not None for p in kernel.trace.pipelines):
+        return first
+    last = kernel.simulate(*inputs, checks=False, timeline_block=first.blocks - 1)
+    return max(first, last, key=lambda run: run.cycles)
 
 
 def facts(kernel: Compiled) -> str:

@@ -27,7 +27,7 @@ from tilelab.widgets import steps
 from tilelab.widgets.benched import bench_rows, named_row, peer_points
 from tilelab.widgets.compare import ComparePanel
 from tilelab.widgets.host import host
-from tilelab.widgets.layouts import Entry, LayoutPanel, entry
+from tilelab.widgets.layouts import Entry, LayoutPanel, entry, undecided
 from tilelab.widgets.passes import PassPanel
 from tilelab.widgets.plans import BudgetPanel, TimelinePanel
 from tilelab.widgets.runs import AccessPanel, PlayerPanel, RooflinePanel
@@ -68,8 +68,11 @@ def layout_panel(*subjects: Any, buffer: str | None = None) -> LayoutPanel:
 
 
 def _entries(kernel: JITKernel) -> list[Entry]:
-    """The kernel's decided layouts, fragments first, as the compiler explains them."""
-    found = sorted(kernel.trace.layouts, key=lambda d: hasattr(d.layout, "offsets"))
+    """The kernel's layouts, fragments first, as the compiler explains them, then the tiles of
+    single threads, which stay row-major."""
+    found = sorted(
+        [*kernel.trace.layouts, *undecided(kernel)], key=lambda d: hasattr(d.layout, "offsets")
+    )
     return [
         entry(
             d.buffer.root.name,

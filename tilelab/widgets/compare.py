@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from tilelab.errors import TileValueError
+from tilelab.sim import SimReport
 from tilelab.views import LadderView, View, show, timeline_views
-from tilelab.views.compiled import Compiled
-from tilelab.views.variants import Variant, facts, modelled
+from tilelab.views.variants import Variant, facts, longest_run, modelled
 from tilelab.widgets import steps
 from tilelab.widgets.panel import wish
 
@@ -39,6 +39,7 @@ class ComparePanel:
         self.variants = list(found)
         self._inputs = tuple(inputs)
         self._measured = ladder
+        self._runs: dict[int, SimReport] = {}
         self.sides = [0, len(found) - 1]
         self.picture = "sim"
 
@@ -50,7 +51,9 @@ class ComparePanel:
     @cached_property
     def ladder(self) -> LadderView:
         """The steps with their times."""
-        return self._measured or modelled(self.variants, self.inputs)
+        return self._measured or modelled(
+            self.variants, [self._run(number) for number in range(len(self.variants))]
+        )
 
     def state(self) -> dict[str, Any]:
         """The ladder, and both sides with the chosen picture."""
@@ -81,24 +84,27 @@ class ComparePanel:
 
     def twins(self) -> tuple[View, ...]:
         """The ladder, then the chosen picture of both sides."""
-        pictures = [v for number in self.sides for v in self._views(self.variants[number].kernel)]
+        pictures = [v for number in self.sides for v in self._views(number)]
         return (self.ladder, *pictures)
 
-    def _views(self, kernel: Compiled) -> Sequence[View]:
-        if self.picture in ("sim", "schedule"):
-            return self._run(kernel)
+    def _views(self, number: int) -> Sequence[View]:
+        kernel = self.variants[number].kernel
+        if self.picture == "sim":
+            return timeline_views(self._run(number))
+        if self.picture == "schedule":
+            return steps.schedules(kernel, self._run(number))
         return show(kernel, self.picture).views
 
-    def _run(self, kernel: Compiled) -> Sequence[View]:
-        report = kernel.simulate(*self.inputs, checks=False)
-        if self.picture == "sim":
-            return timeline_views(report)
-        return steps.schedules(kernel, report)
+    def _run(self, number: int) -> SimReport:
+        """A variant's run, made once: the ladder and the pictures tell of the same block."""
+        if number not in self._runs:
+            self._runs[number] = longest_run(self.variants[number].kernel, self.inputs)
+        return self._runs[number]
 
     def _side(self, number: int) -> dict[str, Any]:
         variant = self.variants[number]
         return {
             "variant": number,
             "facts": facts(variant.kernel),
-            "svgs": [view.to_svg() for view in self._views(variant.kernel)],
+            "svgs": [view.to_svg() for view in self._views(number)],
         }

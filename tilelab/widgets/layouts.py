@@ -14,7 +14,10 @@ import numpy as np
 
 from tilelab import layout as algebra
 from tilelab.errors import TileError, TileValueError
+from tilelab.ir import Scope
+from tilelab.kernel import JITKernel
 from tilelab.layout import Fragment, SharedLayout, Swizzle, TableFragment
+from tilelab.passes.plan import LayoutDecision
 from tilelab.views import (
     PATTERNS,
     FragmentView,
@@ -80,6 +83,18 @@ def entry(name: str, layout: Any, *, dtype: str = "", bits: int = 0, reason: str
                  layout)  # fmt: skip
 
 
+def undecided(kernel: JITKernel) -> list[LayoutDecision]:
+    """Shared tiles that no tile op has a say in: threads read and write single elements."""
+    return [
+        LayoutDecision(slot.buffer, algebra.row_major(slot.buffer.static_shape, bits),
+                       "row-major: single threads index it")
+        for part in kernel.program.kernels
+        for slot in part.shared
+        if slot.buffer.scope is Scope.SHARED and slot.buffer.layout is None
+        and (bits := slot.buffer.dtype.bits)
+    ]  # fmt: skip
+
+
 def _expression(layout: Any) -> str:
     """An expression that makes a layout again, in the words of `tilelab.layout`."""
     if not isinstance(layout, SharedLayout):
@@ -107,7 +122,7 @@ class LayoutPanel:
             )  # fmt: skip
         self.entries = list(entries)
         self.shown = [0]
-        self.pattern, self.vector = "ldmatrix", 0
+        self.pattern, self.vector, self._chose = "ldmatrix", 0, False
         self._settle()
 
     def state(self) -> dict[str, Any]:
@@ -132,6 +147,7 @@ class LayoutPanel:
             which: int = wish(request, "edit", tuple(range(len(self.entries))))
             self.entries[which] = edited(self.entries[which], str(request["expression"]))
         else:
+            self._chose = True
             self.pattern = wish(request["access"], "pattern", tuple(PATTERNS))
             self.vector = wish(request["access"], "vector", VECTORS)
 
@@ -150,10 +166,15 @@ class LayoutPanel:
         self._settle()
 
     def _settle(self) -> None:
-        """The widest access to the shared tile whose banks are shown, until the reader chooses."""
+        """The widest access to the shared tile whose banks are shown, as ldmatrix where it could
+        be one, until the reader chooses."""
         shown = [self.entries[k] for k in self.shown]
-        bits = next((e.bits for e in shown if hasattr(e.layout, "offsets")), 32)
+        tile = next((e for e in shown if hasattr(e.layout, "offsets")), None)
+        bits = 32 if tile is None else tile.bits
         self.vector = max(min(128 // max(bits, 1), 16), 1)
+        if tile is not None and not self._chose:
+            matrix = bits == 16 and prod(tile.layout.shape[:-1]) >= 16
+            self.pattern = "ldmatrix" if matrix else "rows"
 
     def _pane(self, slot: int, view: FragmentView | SharedView) -> dict[str, Any]:
         rows, cols = view.grid

@@ -183,7 +183,7 @@ class BudgetPanel:
 
     def _kernel(self, view: MemoryView) -> dict[str, Any]:
         rows = [[r.name, r.use, r.offset, r.num_bytes, r.stages, r.bytes_per_stage,
-                 ", ".join(r.shares_with)] for r in view.rows]  # fmt: skip
+                 r.sharing()] for r in view.rows]  # fmt: skip
         return {
             "name": view.kernel,
             "verdict": view.verdict(),

@@ -121,7 +121,9 @@ def _played(view: TimelineView) -> dict[str, Any]:
         "headline": view.headline(),
         "cycles": view.cycles,
         "lanes": list(view.lanes),
-        "spans": [[s.lane, s.what, s.start, s.end, s.label, s.stage, s.line] for s in view.spans],
+        "spans": [
+            [s.lane, s.what, s.start, s.end, s.label, s.stage, s.line, s.times] for s in view.spans
+        ],
         "head": ["track", "busy with", "cycles"],
         "rows": [[lane, what, round(cycles)] for lane, what, cycles in view.busy()],
     }

@@ -8,7 +8,7 @@ function draw(body, state, ask, memory) {
         { disabled: !state.chosen }),
       button("better", () => ask({ access: Math.min(state.chosen + 1, names.length - 1) }),
         "better", { disabled: state.chosen === names.length - 1 })),
-    node("p", { class: "tl-verdict", role: "status", "data-good": state.good }, state.verdict),
+    node("p", { class: "tl-verdict", role: "status", "data-good": String(state.good) }, state.verdict),
     picture(state.svg, "access-picture"),
     folded("the access as text", () => node("pre", { class: "tl-scroll", tabindex: 0 },
       state.text), memory, "text"),

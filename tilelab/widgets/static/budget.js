@@ -9,7 +9,7 @@ function draw(body, state, ask, memory) {
     node("p", { class: "tl-muted", "data-note": true, role: "status" }, state.note));
   state.kernels.forEach((kernel, k) => {
     body.append(node("div", { class: "tl-kernel" },
-      node("p", { class: "tl-verdict", "data-total": kernel.total, "data-good": kernel.fits },
+      node("p", { class: "tl-verdict", "data-total": kernel.total, "data-good": String(kernel.fits) },
         `${kernel.total.toLocaleString()} bytes; ${kernel.verdict}. ${kernel.largest.join("; ")}`),
       picture(kernel.svg, `kernel-${k}`),
       folded("as a table", () => table(kernel.name, kernel.head, kernel.rows), memory, `rows-${k}`)));

@@ -1,5 +1,17 @@
 // Layout explorer: maps of fragments and shared tiles, element <-> thread, register, bank.
-const SIDE = 480;
+const SIDE = 528, THIN = 96, LARGEST = 22;
+
+// Pixels across and down of an element: squares, unless the map would be too thin to point at.
+function cellOf(pane) {
+  const side = (room, count) => Math.max(1, Math.min(LARGEST, Math.floor(room / count)));
+  const square = side(SIDE, Math.max(pane.rows, pane.cols));
+  return [Math.max(square, side(THIN, pane.cols)), Math.max(square, side(THIN, pane.rows))];
+}
+
+const LINED = 2; // the least pixels of an element between lines
+function lined(pane) {
+  return pane.kind === "fragment" && Math.min(...cellOf(pane)) >= LINED;
+}
 
 function placeOf(pane, flat) {
   const indices = [];
@@ -60,7 +72,7 @@ function paintMap(canvas, pane, state, memory) {
     const tone = on ? tones[toneOf(pane, flat)] : [128, 134, 142];
     image.data.set([...tone, on ? 255 : 60], flat * 4);
   }
-  const cell = canvas.width / cols, small = document.createElement("canvas");
+  const [wide, high] = cellOf(pane), small = document.createElement("canvas");
   small.width = cols;
   small.height = rows;
   small.getContext("2d").putImageData(image, 0, 0);
@@ -68,34 +80,35 @@ function paintMap(canvas, pane, state, memory) {
   pen.imageSmoothingEnabled = false;
   pen.clearRect(0, 0, canvas.width, canvas.height);
   pen.drawImage(small, 0, 0, canvas.width, canvas.height);
-  if (pane.kind === "fragment" && cell >= 3) warpLines(pen, pane, cell);
+  if (lined(pane)) warpLines(pen, pane, wide, high);
   const focus = memory.focus?.[pane.slot];
   if (focus === undefined) return;
   const mine = pane.kind === "fragment" ? ownersOf(pane, focus)[0] : toneOf(pane, focus);
   pen.fillStyle = "#14171c";
   for (let flat = 0; flat < size; flat++) {
     const same = pane.kind === "fragment" ? ownersOf(pane, flat).includes(mine) : false;
-    if (same) pen.fillRect((flat % cols) * cell, Math.floor(flat / cols) * cell, cell, cell);
+    if (same) pen.fillRect((flat % cols) * wide, Math.floor(flat / cols) * high, wide, high);
   }
   pen.strokeStyle = "#b3261e";
   pen.lineWidth = 2;
-  pen.strokeRect((focus % cols) * cell - 1, Math.floor(focus / cols) * cell - 1, cell + 2, cell + 2);
+  pen.strokeRect((focus % cols) * wide - 1, Math.floor(focus / cols) * high - 1, wide + 2,
+    high + 2);
 }
 
-function warpLines(pen, pane, cell) {
+function warpLines(pen, pane, wide, high) {
   const warp = (flat) => Math.floor(pane.threads[flat * pane.replication] / 32);
   pen.strokeStyle = "#14171c";
-  pen.lineWidth = 1.5;
+  pen.lineWidth = Math.min(wide, high) > 2 ? 1.5 : 1;
   pen.beginPath();
   for (let flat = 0; flat < pane.size; flat++) {
     const row = Math.floor(flat / pane.cols), col = flat % pane.cols;
     if (col + 1 < pane.cols && flat + 1 < pane.size && warp(flat) !== warp(flat + 1)) {
-      pen.moveTo((col + 1) * cell, row * cell);
-      pen.lineTo((col + 1) * cell, (row + 1) * cell);
+      pen.moveTo((col + 1) * wide, row * high);
+      pen.lineTo((col + 1) * wide, (row + 1) * high);
     }
     if (flat + pane.cols < pane.size && warp(flat) !== warp(flat + pane.cols)) {
-      pen.moveTo(col * cell, (row + 1) * cell);
-      pen.lineTo((col + 1) * cell, (row + 1) * cell);
+      pen.moveTo(col * wide, (row + 1) * high);
+      pen.lineTo((col + 1) * wide, (row + 1) * high);
     }
   }
   pen.stroke();
@@ -146,16 +159,16 @@ function twin(pane, memory) {
 // What the colours mean, with their numbers.
 function colourStrip(pane, state) {
   const what = pane.kind === "shared" ? "bank of each element" : "lane of each element";
-  const more = pane.kind === "shared" ? "" : "; dark lines part the warps";
+  const more = lined(pane) ? "; dark lines part the warps" : "";
   return node("p", { class: "tl-strip" }, node("span", { "aria-hidden": "true" },
     state.colours.map((paint, k) => node("i", { style: `background:${paint}` }, String(k)))),
   `${what}${more}`);
 }
 
 function drawPane(pane, state, ask, memory, refresh) {
-  const cell = Math.max(1, Math.min(22, Math.floor(SIDE / Math.max(pane.rows, pane.cols))));
+  const [wide, high] = cellOf(pane);
   const canvas = node("canvas", {
-    width: pane.cols * cell, height: pane.rows * cell, tabindex: 0, role: "application",
+    width: pane.cols * wide, height: pane.rows * high, tabindex: 0, role: "application",
     "data-key": `map-${pane.slot}`, "data-buffer": pane.name,
     "aria-label": `map of ${pane.name}, ${pane.rows} rows by ${pane.cols} columns; ` +
       "arrow keys move the focus, Enter isolates the thread or bank",
@@ -175,9 +188,9 @@ function drawPane(pane, state, ask, memory, refresh) {
     refresh();
   };
   canvas.addEventListener("mousemove", (event) => {
-    const box = canvas.getBoundingClientRect();
-    const col = Math.floor((event.clientX - box.left) / box.width * pane.cols);
-    const row = Math.floor((event.clientY - box.top) / box.height * pane.rows);
+    // From inside the border, which is wider than an element of a large map.
+    const col = Math.floor(event.offsetX / canvas.clientWidth * pane.cols);
+    const row = Math.floor(event.offsetY / canvas.clientHeight * pane.rows);
     look(Math.min(Math.max(row, 0), pane.rows - 1) * pane.cols
       + Math.min(Math.max(col, 0), pane.cols - 1));
   });
@@ -240,7 +253,11 @@ function accessPart(state, ask, memory) {
       access.text), memory, "access-text"));
 }
 
+const HINT = "Point at an element, or go to the map by Tab and use the arrow keys. " +
+  "A click or Enter isolates what holds it.";
+
 function draw(body, state, ask, memory) {
+  memory.said ??= HINT;
   const status = said(memory), updates = [];
   const refresh = () => {
     status.textContent = memory.said ?? "";

@@ -16,14 +16,14 @@ function chart(kernel, time, marked) {
       fill: "var(--tl-panel)" }));
   });
   const told = new Set();
-  for (const [lane, what, start, end, label, stage, line] of kernel.spans) {
+  for (const [lane, what, start, end, label, stage, line, times] of kernel.spans) {
     const found = marked.get(line);
     const part = shape("rect", { x: LABEL_W + start * scale, y: lane * LANE_H + 3,
       width: Math.max((end - start) * scale, 0.6), height: LANE_H - 6,
       fill: `var(--tl-${ROLES[what] ?? "gap"})`, "data-finding": Boolean(found),
       stroke: `var(--tl-${found ? "bad-edge" : "muted"})`, "stroke-width": found ? 2 : 0.5 });
     part.append(shape("title", {}, `${label} (${what})${stage === null ? "" : `, stage ${stage}`}: ` +
-      `cycle ${Math.round(start)} to ${Math.round(end)}${found ? `; ${found.text}` : ""}`));
+      `cycle ${Math.round(start)} to ${Math.round(end)}${times > 1 ? ` (${times} events)` : ""}${found ? `; ${found.text}` : ""}`));
     root.append(part);
     if (!found || told.has(lane)) continue;
     told.add(lane);
