@@ -3,7 +3,7 @@
 Works from access sets: a barrier is put before the statement that would read what another thread
 may have written since the last barrier (or write what another may still read), with that pair as
 its reason; likewise before the first use of bytes that another buffer held. Pipelined slots are
-left out: their ring orders them.
+left out: their ring orders them, and `slot_fences.py` fences what is written into them.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ from tilelab.passes.part_branches import part_branches
 from tilelab.passes.shared_accesses import (
     ASYNC_READ,
     ATOMIC,
+    BARRIERS,
     FILL,
     WRITE,
     ring_buffers,
     shared_accesses,
 )
 from tilelab.passes.shared_lifetimes import overlapping
+from tilelab.passes.slot_fences import fence_slots
 from tilelab.passes.staging_room import named_barriers
 from tilelab.passes.thread_ranges import Threads, threads_where
 from tilelab.target import WARP
@@ -51,7 +53,7 @@ from tilelab.thread.intrinsics.barrier import (
     NAMED_BARRIER_SYNC,
     SYNCTHREADS,
 )
-from tilelab.thread.intrinsics.exchange import BLOCK_BARRIERS, SYNCWARP
+from tilelab.thread.intrinsics.exchange import SYNCWARP
 from tilelab.thread.nodes import (
     Invoke,
     Program,
@@ -59,8 +61,6 @@ from tilelab.thread.nodes import (
     ThreadKernel,
     WarpRoles,
 )
-
-_BARRIERS = frozenset({SYNCTHREADS, NAMED_BARRIER_SYNC}) | BLOCK_BARRIERS
 
 
 @dataclass
@@ -156,7 +156,8 @@ class Syncer:
 
     def run(self) -> ThreadKernel:
         body = self.seq(self.kernel.body, Pending())
-        return self.kernel if body is self.kernel.body else replace(self.kernel, body=body)
+        synced = self.kernel if body is self.kernel.body else replace(self.kernel, body=body)
+        return fence_slots(synced, self.exempt)
 
     def accesses(self, node: Node) -> list[tuple[Buffer, str]]:
         """Accesses that barriers order; those to a view count for the storage."""
@@ -174,7 +175,7 @@ class Syncer:
         rule = _RULES.get(type(s))
         if rule is not None and (not isinstance(s, For) or _needs_looking_into(s)):
             return rule(self, s, state)
-        if isinstance(s, Invoke) and s.intrinsic in _BARRIERS:
+        if isinstance(s, Invoke) and s.intrinsic in BARRIERS:
             fence = self._fence(state, s)
             if _joins_all(s, self.role):
                 state.clear()
@@ -360,7 +361,7 @@ def _orders_itself(roles: WarpRoles) -> bool:
 def _joins_roles(n: Invoke, own_barriers: bool) -> bool:
     if n.intrinsic.waits and any(p.role == "barrier" for p in n.intrinsic.operands):
         return True
-    of_block = n.intrinsic in _BARRIERS and not (own_barriers and n.intrinsic is SYNCTHREADS)
+    of_block = n.intrinsic in BARRIERS and not (own_barriers and n.intrinsic is SYNCTHREADS)
     return of_block and not n.reason
 
 

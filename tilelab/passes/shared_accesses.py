@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tilelab.ir import Buffer, Load, Node, Scope, Store, walk
+from tilelab.thread.intrinsics.barrier import NAMED_BARRIER_SYNC, SYNCTHREADS
+from tilelab.thread.intrinsics.exchange import BLOCK_BARRIERS
 from tilelab.thread.nodes import (
     Invoke,
     Ref,
@@ -21,6 +23,8 @@ from tilelab.thread.nodes import (
 READ, WRITE, ASYNC_READ = "read", "written", "read by the tensor cores"
 FILL = "filled by TMA"  # the mbarrier tells readers, so it only waits for earlier accesses
 ATOMIC = "updated by atomics"  # these need no order among themselves
+BARRIERS = frozenset({SYNCTHREADS, NAMED_BARRIER_SYNC}) | BLOCK_BARRIERS
+"""Instructions at which threads meet and see each other's writes."""
 _ROLE_MODES = {"reads": (READ,), "writes": (WRITE,), "updates": (READ, WRITE)}
 
 

@@ -38,7 +38,7 @@ from tilelab.passes.lowering_context import shared_state
 from tilelab.passes.plan import PipelinePlan
 from tilelab.passes.plan_pipeline import plan_of_loop
 from tilelab.passes.versions import in_slot, sequence, versioned
-from tilelab.thread.intrinsics.barrier import FENCE_PROXY_ASYNC, SYNCTHREADS
+from tilelab.thread.intrinsics.barrier import SYNCTHREADS
 from tilelab.thread.intrinsics.cp_async import CP_ASYNC_COMMIT, cp_async_wait
 from tilelab.thread.nodes import Invoke, WarpRoles
 from tilelab.tile.context import LowerContext
@@ -99,8 +99,7 @@ def _realise(
     prologue = _prologue(loop, copies, slots, ahead)
     trip = (loop.var - loop.start) // loop.step
     issue = _issue_ahead(loop, copies, slots, plan)
-    uses_wgmma = any(op.engine.startswith("wgmma") for op in plan.consumers)
-    arrival = _arrival(loop, ahead, uses_wgmma)
+    arrival = _arrival(loop, ahead)
     started = [issue, Invoke(CP_ASYNC_COMMIT, (), loc=loop.loc)]
     parts = ahead_of(loop, work, slots, stages, lower) if stepwise else None
     if parts is None:
@@ -137,17 +136,14 @@ def _issue_ahead(
     return _when(binary("<", trip, loop.extent), (Let(later, trip, loc=loop.loc), *body), loop)
 
 
-def _arrival(loop: For, ahead: int, uses_wgmma: bool) -> list[Stmt]:
+def _arrival(loop: For, ahead: int) -> list[Stmt]:
     """Wait for this iteration's tiles, and let every thread see them."""
-    out: list[Stmt] = [
-        Invoke(cp_async_wait(ahead - 1), (), "this iteration's tiles have arrived", loc=loop.loc)
+    arrived = "this iteration's tiles have arrived"
+    seen = "all threads' copies are visible; the oldest slot has been read"
+    return [
+        Invoke(cp_async_wait(ahead - 1), (), arrived, loc=loop.loc),
+        Invoke(SYNCTHREADS, (), seen, loc=loop.loc),
     ]
-    if uses_wgmma:
-        why = "wgmma reads what threads and cp.async wrote"
-        out.append(Invoke(FENCE_PROXY_ASYNC, (), why, loc=loop.loc))
-    why = "all threads' copies are visible; the oldest slot has been read"
-    out.append(Invoke(SYNCTHREADS, (), why, loc=loop.loc))
-    return out
 
 
 def _prologue(loop: For, copies: Sequence[Stmt], slots: dict[int, Buffer], ahead: int) -> Stmt:
