@@ -77,11 +77,13 @@ def compile(
 ) -> JITKernel:
     """Compile a T.prim_func: `kernel = tilelab.compile(main, out_idx=[2], target="sm_90a")`.
 
-    `out_idx` names the parameters that a call allocates and returns. Without a target the device
-    of the call's tensors decides.
+    `out_idx` names the parameters that a call allocates and returns. Without a target it is the
+    GPU's, or Hopper's; the device of a call's tensors decides where it runs. Mistakes of the
+    program raise here.
     """
     check_backend(execution_backend, target_host)
-    return Options(out_idx, target, pass_configs, compile_flags, verbose).kernel(_traced(func))
+    options = Options(out_idx, target, pass_configs, compile_flags, verbose)
+    return options.kernel(_traced(func)).checked()
 
 
 @answers("par_compile", inside=False, kinds=True)
@@ -173,7 +175,7 @@ class JITImpl:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         mode = self.mode if self.mode != "auto" else self._find_mode(args, kwargs)
         if mode == "lazy":
-            return self._lazy_kernel(args, kwargs)
+            return self._lazy_kernel(args, kwargs).checked()
         call = self._eager_binder.sort(args, kwargs)
         return self._eager_kernel(call)(*call.runtime.values())
 
@@ -202,12 +204,12 @@ class JITImpl:
         self, configs: Iterable[Any], num_workers: int | None = None, ignore_error: bool = False
     ) -> list[Any]:
         """Kernels for several argument lists: dicts of keywords, or tuples."""
-        jobs = [
-            functools.partial(self.compile, **c)
-            if isinstance(c, dict)
-            else functools.partial(self.compile, *c)
-            for c in map(as_config, configs)
-        ]
+
+        def made(config: Any) -> JITKernel:
+            named = isinstance(config, dict)
+            return (self.compile(**config) if named else self.compile(*config)).checked()
+
+        jobs = [functools.partial(made, c) for c in map(as_config, configs)]
         return _in_threads(jobs, num_workers, ignore_error)
 
     @answers("with_pass_configs", inside=False, kinds=True)

@@ -81,6 +81,11 @@ class JITKernel(Inspection):
         if wanted is not None:
             self._builds.build()
 
+    def checked(self) -> JITKernel:
+        """This kernel, lowered now if it was not before: mistakes of the program are told here."""
+        self._builds.build()
+        return self
+
     def _lower(self, target: Target, aligned: bool) -> LoweredProgram:
         configs = dict(self.pass_configs)
         return lower(self.prim_func, target=target, pass_configs=configs, aligned=aligned)

@@ -103,14 +103,16 @@ def test_parameters_of_all_kinds() -> None:
     @T.prim_func
     def main(
         A: T.Tensor((n, 4), "float32"), B: T.Tensor[8], C: T.StridedTensor((n, 4), (s, t), "int32"),
-        k: T.int32, x: T.float32,
+        k: T.int32, x: T.float32, D: T.Tensor[n, T.bfloat16], E: T.Tensor[n, 4, "float16"],
     ):  # fmt: skip
         with T.Kernel(n) as b:
             A[b, 0] = x + k
 
     function = main.function
     kinds = [type(p) for p in function.params]
-    assert kinds == [TensorParam] * 3 + [ScalarParam] * 2
+    assert kinds == [TensorParam] * 3 + [ScalarParam] * 2 + [TensorParam] * 2
+    shapes = [(p.buffer.shape, str(p.buffer.dtype)) for p in function.params[-2:]]
+    assert shapes == [((n,), "bfloat16"), ((n, 4), "float16")]
     assert [v.name for v in function.sizes] == ["n", "s", "t"]
     assert function.params[1].buffer.dtype == FLOAT32
     assert function.params[2].buffer.strides == (s, t)

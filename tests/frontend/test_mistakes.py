@@ -230,3 +230,24 @@ def test_arguments_of_a_call() -> None:
         with expect(TypeError, code, "hint:") as caught:
             call()
         assert caught.error.place is not None
+
+
+def test_compiling_tells_mistakes_of_lowering() -> None:
+    """With or without a target, in each form: a kernel that comes back is one that works."""
+
+    @T.macro
+    def body(A, B, bx):
+        large = T.alloc_shared((1 << 20,), "float32")
+        T.copy(A[0], large)
+
+    made = program(body)
+
+    @tilelab.jit
+    def lazy() -> Any:
+        return made
+
+    for compile in (lambda: tilelab.compile(made), lambda: tilelab.par_compile([made]), lazy):
+        with expect(ValueError, "TL1801"):
+            compile()
+    assert tilelab.par_compile([made, program(plain)], ignore_error=True)[0] is None
+    assert lazy.par_compile([()], ignore_error=True) == [None]

@@ -12,14 +12,14 @@ import pytest
 from tests.kernels import AMPERE, HOPPER
 from tests.ops import draw_programs as programs
 from tests.ops.cast_programs import PAIRS, check_cast
-from tests.ops.ieee_programs import check_bits, check_ieee
+from tests.ops.ieee_programs import check_bits, check_halves, check_ieee
 from tests.ops.leaving_programs import CHECKS as LEAVING
 from tests.ops.name_programs import CHECKS
 from tilelab.errors import SharedMemoryOverflow
 
 pytestmark = pytest.mark.gpu
 target = pytest.mark.parametrize("target", [HOPPER, AMPERE], ids=["hopper", "ampere"])
-EVERY = (*CHECKS, *LEAVING, check_ieee, check_bits)
+EVERY = (*CHECKS, *LEAVING, check_ieee, check_halves, check_bits)
 
 
 @target

@@ -81,6 +81,38 @@ def check_ieee(target: Any, device: str) -> None:
                 assert got[k, op, i] == rounded(value, mode), (x, y, mode, op)
 
 
+def check_halves(target: Any, device: str) -> None:
+    """To nearest in 16-bit floats, each rounded once; the infinities of float8_e5m2."""
+    for dtype, kind in (("float16", torch.float16), ("bfloat16", torch.bfloat16)):
+
+        @T.prim_func
+        def main(
+            A: T.Tensor((64,), dtype), B: T.Tensor((64,), dtype), D: T.Tensor((64,), dtype),
+            C: T.Tensor((6, 64), dtype), E: T.Tensor((64,), "float8_e5m2"),
+        ):  # fmt: skip
+            with T.Kernel(1, threads=32) as _:
+                for i in T.Parallel(64):
+                    C[0, i] = T.ieee_fmaf(A[i], B[i], D[i])
+                    C[1, i] = T.ieee_add(A[i], B[i])
+                    C[2, i] = T.ieee_mul(A[i], B[i])
+                    C[3, i] = T.ieee_fdiv(A[i], B[i])
+                    C[4, i] = T.ieee_fsqrt(T.abs(A[i]))
+                    C[5, i] = T.ieee_frsqrt(T.abs(A[i]))
+                    E[i] = T.if_then_else(i % 2 == 0, T.infinity(E.dtype), -T.infinity(E.dtype))
+
+        torch.manual_seed(0)
+        a, b, d = (torch.randn(64, device=device).to(kind) for _ in "abd")
+        ulp = float(torch.finfo(kind).eps)
+        a[0], b[0], d[0] = 1 + ulp, 0.5 * ulp, 1.0  # the product is ulp / 2 + ulp^2 / 2
+        c, e = tilelab.compile(main, out_idx=[3, 4], target=target)(a, b, d)
+        fused = (a.double() * b.double() + d.double()).to(kind)
+        assert float(c[0, 0]) == 1 + ulp and torch.equal(c[0], fused)
+        assert torch.equal(c[1], a + b) and torch.equal(c[2], a * b) and torch.equal(c[3], a / b)
+        assert torch.equal(c[4], a.abs().double().sqrt().to(kind))
+        assert torch.equal(c[5], a.abs().double().rsqrt().to(kind))
+        assert torch.equal(e.float().cpu(), torch.tensor([math.inf, -math.inf]).repeat(32))
+
+
 def check_bits(target: Any, device: str) -> None:
     """T.__ffs, T.__fns, T.ieee_fsqrt, T.fast_rcp, T.ldexp and the inverse hyperbolic functions."""
     n = 64

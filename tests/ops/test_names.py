@@ -10,14 +10,14 @@ import torch
 import tilelab
 import tilelab.language as T
 from tests.kernels import AMPERE, HOPPER
-from tests.ops.ieee_programs import check_bits, check_ieee
+from tests.ops.ieee_programs import check_bits, check_halves, check_ieee
 from tests.ops.leaving_programs import CHECKS as LEAVING
 from tests.ops.name_programs import CHECKS, Check
 from tests.thread.nvrtc import compile_cuda, needs_nvrtc
 from tilelab.errors import TileError
 from tilelab.target import SM80, SM90A
 
-EVERY = (*CHECKS, *LEAVING, check_ieee, check_bits)
+EVERY = (*CHECKS, *LEAVING, check_ieee, check_halves, check_bits)
 target = pytest.mark.parametrize("target", [HOPPER, AMPERE], ids=["hopper", "ampere"])
 
 
@@ -74,7 +74,8 @@ MISTAKES = [
     ("TL1780", lambda A, s: T.func_attr({"target": 1})),
     ("TL1781", lambda A, s: T.cluster_wait()),
     ("TL1781", lambda A, s: T.ptx_arrive_cluster_barrier(s, 1)),
-    ("TL1782", lambda A, s: T.ieee_add(A[0, 0], A[0, 1])),
+    ("TL1782", lambda A, s: T.ieee_add(A[0, 0], A[0, 1], "rz")),
+    ("TL1782", lambda A, s: T.ieee_frsqrt(T.cast(A[0, 0], "float64"))),
     ("TL1782", lambda A, s: T.ieee_add(1.0, 2.0, "up")),
     ("TL1782", lambda A, s: getattr(T, "__ffs")(A[0, 0])),
     ("TL1783", lambda A, s: T.ldg128(s[0])),

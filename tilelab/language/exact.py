@@ -19,16 +19,17 @@ def _ieee(name: str, what: str, *args: Any, mode: str) -> Expr:
             loc=session().loc(),
             hint='use "rn" (to nearest), "rz" (toward zero), "ru" (up) or "rd" (down)',
         )  # fmt: skip
-    given = [as_expr(a) if not isinstance(a, int | float) else as_expr(float(a)) for a in args]
-    bad = next((e for e in given if e.dtype.name not in ("float32", "float64")), None)
-    if bad is not None or (mode != "rn" and any(e.dtype.bits == 64 for e in given)):
-        kind = bad.dtype if bad is not None else "float64"
-        raise TileTypeError(
-            f"T.{name} of {kind} values with rounding {mode!r}: {what} is there for float32, and "
-            'for float64 with "rn"',
-            code="TL1782", loc=session().loc(), hint="convert with T.cast(value, 'float32') first",
-        )  # fmt: skip
-    return call(f"{name}_{mode}", *given)
+    given = [as_expr(a) for a in args if not isinstance(a, int | float)]
+    for kind in (e.dtype for e in given):
+        if not kind.is_float or kind.bits < 16 or (mode != "rn" and kind != FLOAT32):
+            raise TileTypeError(
+                f"T.{name} of {kind} values with rounding {mode!r}: {what} is there for float32, "
+                'and for float64, float16 and bfloat16 with "rn"',
+                code="TL1782", loc=session().loc(),
+                hint="convert with T.cast(value, 'float32') first",
+            )  # fmt: skip
+    numbers = (float(a) if isinstance(a, int | float) else a for a in args)
+    return call(f"{name}_{mode}", *numbers)
 
 
 def ieee_add(x: Any, y: Any, rounding_mode: str = "rn") -> Expr:
@@ -77,8 +78,15 @@ def ieee_fsqrt(x: Any, rounding_mode: str = "rn") -> Expr:
 
 
 def ieee_frsqrt(x: Any) -> Expr:
-    """1 / sqrt(x) of a float32, to nearest."""
-    return call("ieee_frsqrt", cast(as_expr(x), FLOAT32))
+    """1 / sqrt(x), to nearest; TL1782 for float64, which has no instruction."""
+    number = as_expr(float(x) if isinstance(x, int | float) else x)
+    if not number.dtype.is_float or not 16 <= number.dtype.bits <= 32:
+        raise TileTypeError(
+            f"T.ieee_frsqrt of a {number.dtype} value: it is there for float32, float16 and "
+            "bfloat16", code="TL1782", loc=session().loc(),
+            hint="write 1 / T.sqrt(x), or convert with T.cast(x, 'float32') first",
+        )  # fmt: skip
+    return call("ieee_frsqrt", number)
 
 
 def fast_rcp(x: Any) -> Expr:

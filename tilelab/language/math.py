@@ -180,10 +180,14 @@ def Cast(dtype: Any, value: Any, annotations: Any = None) -> Expr:
     return cast(value, dtype)
 
 
+_FINITE = ("float8_e4m3fn", "float8_e8m0fnu", "float4_e2m1fn")
+"""Floating-point types without an infinity."""
+
+
 def infinity(dtype: Any = "float32") -> Expr:
     """Plus infinity of a floating-point type; -T.infinity(dtype) is the other one."""
     kind = plain_dtype(dtype)
-    if not kind.is_float or kind.bits < 16:  # conversions to 8 bits saturate on the chip
+    if not kind.is_float or kind.name in _FINITE:
         raise TileTypeError(f"{kind} has no infinity", code="TL1492", hint="use T.max_value(dtype)")
     return Const(math.inf, kind)
 

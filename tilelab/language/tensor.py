@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilelab.calls import answers
+from tilelab.dtypes import as_dtype
 from tilelab.errors import TileNotSupported, TileTypeError
 from tilelab.frontend import (
     REF,
@@ -16,7 +17,7 @@ from tilelab.frontend import (
     plain_dtype,
     session,
 )
-from tilelab.ir import Buffer, Scope
+from tilelab.ir import Buffer, Expr, Scope
 from tilelab.language.views import view
 
 Ref = REF
@@ -24,7 +25,7 @@ DEFAULT_DTYPE = "float32"
 
 
 class TensorProxy:
-    """`T.Tensor((M, K), dtype)`, `T.Tensor[[M, K], dtype]`, `T.Tensor[M, N]` (float32)."""
+    """`T.Tensor((M, K), dtype)`, `T.Tensor[[M, K], dtype]`, or `T.Tensor[M, K, dtype]`."""
 
     declares_tensor = True
 
@@ -53,7 +54,20 @@ class TensorProxy:
         parts: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]
         if isinstance(parts[0], tuple | list):
             return self(*parts)
+        if len(parts) > 1 and _is_dtype(parts[-1]):  # T.Tensor[n, T.float16]
+            return self(parts[:-1], parts[-1])
         return self(parts)
+
+
+def _is_dtype(value: Any) -> bool:
+    """Whether the last subscript is an element type and no extent."""
+    if isinstance(value, int | Expr | Buffer):
+        return False
+    try:
+        as_dtype(value)
+    except TileTypeError:
+        return False
+    return True
 
 
 class StridedTensorProxy:

@@ -47,10 +47,13 @@ class MathFn:
     wide: str = ""  # the form of 64-bit integers, where it is another one
     leaves: bool = False  # C's int result of a narrower integer may be none of its type
     helpers: tuple[str, ...] = ()  # that the text calls
+    half: str = ""  # the form of 16-bit floats, where one by float32 would round twice
 
     def text(self, dtype: DType, args: Sequence[str]) -> str:
         """The CUDA expression, operands and (unless boolean) result of type `dtype`."""
         self._check(dtype, len(args))
+        if self.half and dtype.bits == 16:
+            return self.half.format(*args)
         if dtype.name in _WIDEN:
             wide = [_WIDEN[dtype.name].format(a) for a in args]
             inner = self.f32.format(*wide)
@@ -63,7 +66,8 @@ class MathFn:
         """The numpy meaning, rounded to `dtype` (or bool)."""
         self._check(dtype, len(args))
         if dtype.is_float and dtype.bits < 32:
-            args = [np.asarray(a).astype(np.float32) for a in args]
+            computed = np.float64 if self.half else np.float32
+            args = [np.asarray(a).astype(computed) for a in args]
         with np.errstate(all="ignore"):
             result = np.asarray(self.numpy(*args))
         return result.astype(np.bool_) if self.boolean else converted(result, dtype)
@@ -223,7 +227,8 @@ def _ieee() -> list[MathFn]:
             f64 = f"__{double}_{mode}({args})" if mode == "rn" else ""
             f32 = f"__{single}_{mode}({args})"
             meaning = numpy_meaning(name, mode)
-            made.append(MathFn(f"{name}_{mode}", arity, f32, f64, "", meaning, "alu"))
+            half = f"__hfma({args})" if cuda == "fma" else ""
+            made.append(MathFn(f"{name}_{mode}", arity, f32, f64, "", meaning, "alu", half=half))
     return made
 
 
