@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-MOST_CALLS = 40
+MOST_CALLS = 30
 """Functions, of Python and of C, that a call may call: some 0.1 us each."""
 FIRST_TIME = frozenset({"_new_record", "_build", "pack", "bind", "facts_of", "misaligned"})
 """What belongs to the first call with a signature and addresses, by name."""
