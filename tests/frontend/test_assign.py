@@ -120,7 +120,7 @@ def test_element_updates() -> None:
 
     lines = body_text(main).splitlines()
     assert lines[0] == "A[7] = A[7] + 2.0"
-    assert lines[2:5] == ["C[0] = C[0] // 2", "C[1] = C[1] * 2", "C[2] = 6"]
+    assert lines[2:5] == ["C[0] = C[0] // 2", "C[1] = C[1] << 1", "C[2] = 6"]
     assert only_store(main, 1).value.dtype == "float16"
 
 
