@@ -33,13 +33,18 @@ def _ref(param: Param, value: Ref, ctx: Context) -> str:
 def _descriptor(param: Param, value: SharedDescriptor, ctx: Context) -> str:
     for name in DESCRIPTOR_HELPERS:
         ctx.preamble.use_helper(name)
-    advance = ""
-    if value.advance is not None:  # descriptors count in units of 16 bytes
-        units = ctx.resolve(value.advance) // 16
-        zero = isinstance(units, Const) and units.value == 0
-        advance = "" if zero else expr(units, ctx)
+    advance, slot = (_units(added, ctx) for added in (value.advance, value.slot))
     where = pointer(value.ref.buffer, value.ref.indices, ctx)
-    return descriptor_text(where, value.leading, value.stride, value.swizzle, advance)
+    return descriptor_text(where, value.leading, value.stride, value.swizzle, advance, slot)
+
+
+def _units(added: Expr | None, ctx: Context) -> str:
+    """Bytes that are added to a descriptor, in its units of 16; empty for none."""
+    if added is None:
+        return ""
+    units = ctx.resolve(added) // 16
+    none = isinstance(units, Const) and units.value == 0
+    return "" if none else expr(units, ctx)
 
 
 def _map(param: Param, value: TensorMap, ctx: Context) -> str:

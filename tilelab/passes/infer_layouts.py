@@ -35,6 +35,7 @@ from tilelab.passes.layout_choices import check_rows, chosen_layouts, held_by_al
 from tilelab.passes.layout_solver import LayoutConflict, Solution, solve, unassigned
 from tilelab.passes.layout_views import Views
 from tilelab.passes.lowering_context import planning_context
+from tilelab.passes.parted_loops import part_of, rejoined
 from tilelab.passes.plan import LayoutDecision
 from tilelab.passes.relayout import resolve
 from tilelab.passes.warp_specialize import USER_THREADS
@@ -80,6 +81,10 @@ def infer_layouts(kernel: Kernel, ctx: PassContext) -> Kernel:
                 why = "a row's sum is joined in every iteration: layouts differ"
                 ctx.note(why, conflict.statement)
                 kernel = joined
+                continue
+            if part_of(conflict.statement) is not None:
+                ctx.note("a loop in two parts is one again: layouts differ", conflict.statement)
+                kernel = rejoined(kernel)
                 continue
             step = resolve(kernel, conflict, threads)
             ctx.note(step.note, conflict.statement, level="warning")

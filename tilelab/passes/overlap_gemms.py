@@ -10,7 +10,8 @@ between statements that touch the same data:
     gemm 2 (last)
 
 Where the wait for gemm 2 stands: before the first statement that touches its data, or that has a
-special function for each element of gemm 1's result. Measured on an H200: with all of a softmax's
+special function for each element of gemm 1's result; of the latter, a part may run before the wait
+(`beside_product.py`). Measured on an H200: with all of a softmax's
 exponentials under gemm 2 attention is slower by 9% than with none, as other warpgroups fill the
 tensor cores and exponentials mix best with the conversions and products behind them. The assembler
 moves waits and releases freely inside straight code, but not across loops; so the wait for gemm 2's
@@ -38,6 +39,7 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.beside_product import Beside, beside
 from tilelab.passes.consumer_loop import (
     at,
     is_wait,
@@ -65,6 +67,8 @@ def overlap_gemms(kernel: Kernel, ctx: PassContext) -> Kernel:
         if parts is None:
             return None
         ctx.note(parts.reason(), loop)
+        if parts.beside is not None:
+            ctx.note(parts.beside.why, loop)
         return skewed(parts)
 
     return rewrite_loops(kernel, ctx, skew)
@@ -74,7 +78,8 @@ def overlap_gemms(kernel: Kernel, ctx: PassContext) -> Kernel:
 class Parts:
     """A loop's body taken apart: `lead` (waits and gemm 1), `freed` (releases of gemm 1's slot),
     `early` and `late` work, `arrival` (the wait for gemm 2's operands), gemm 2, `last` (releases
-    of its slot). Scalars that the body names are written out in each part."""
+    of its slot). `beside`: the first of `late`, where a part of it runs before gemm 2 is waited
+    for. Scalars that the body names are written out in each part."""
 
     loop: For
     lead: tuple[Stmt, ...]
@@ -85,6 +90,7 @@ class Parts:
     late: tuple[Stmt, ...]
     second: Gemm
     last: tuple[Stmt, ...]
+    beside: Beside | None
 
     def reason(self) -> str:
         """For the trace."""
@@ -118,7 +124,8 @@ def parts_of(loop: For, lower: LowerContext) -> Parts | None:
         return None
     cut = next((i for i, s in enumerate(work) if _must_wait(s, first, second)), len(work))
     early, late = tuple(work[:cut]), tuple(work[cut:])
-    return Parts(loop, tuple(body[:a]), first, freed, early, arrival, late, second, last)
+    part = beside(early, late[0], second, loop, lower) if late else None
+    return Parts(loop, tuple(body[:a]), first, freed, early, arrival, late, second, last, part)
 
 
 def _may_pass(lead: Sequence[Stmt], second: Gemm) -> bool:
@@ -153,18 +160,21 @@ def skewed(parts: Parts) -> Stmt:
     zero = as_expr(0)
     final = loop.start + (loop.extent - 1) * loop.step
     inner = replace(loop, start=loop.start + loop.step, extent=loop.extent - 1)
+    early, late = parts.early, parts.late
+    if parts.beside is not None:
+        early, late = (*early, parts.beside.before), (*parts.beside.behind, *late[1:])
     body = (
         *parts.lead,
-        replace(first, waits=False),
-        *at((replace(second, waits=False),), loop, loop.var - loop.step),
+        replace(first, waits=False, adds_slots=True),
+        *at((replace(second, waits=False, adds_slots=True),), loop, loop.var - loop.step),
         WaitWgmma(1, RESULT, (first.c,), loc=first.loc),
         *parts.freed,
-        *parts.early,
+        *early,
         *parts.arrival,
         WaitWgmma(0, RESULT, (second.c,), loc=second.loc),
         *at(parts.last, loop, loop.var - loop.step),
         *parts.arrival,
-        *parts.late,
+        *late,
     )
     before = (*parts.lead, first, *parts.freed, *parts.early, *parts.arrival, *parts.late)
     whole = Seq(

@@ -202,8 +202,8 @@ def _operand_descriptor(strand: Strand, operand: SharedDescriptor, frame: Frame)
     place = strand.place(operand.ref, frame)
     place = strand.machine.memory.bounded(place, frame, "descriptor")
     start = strand.group.shared.address(place.buffer, place.indices)
-    if operand.advance is not None:
-        start = start + strand.value(operand.advance, frame)
+    for added in (operand.advance, operand.slot):
+        start = start if added is None else start + strand.value(added, frame)
     return Descriptor(place.buffer, start, operand.leading, operand.stride, operand.swizzle)
 
 

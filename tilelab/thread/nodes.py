@@ -35,7 +35,8 @@ class SharedDescriptor(Node):
     """A wgmma shared-memory matrix descriptor (PTX ISA, "Matrix-descriptor format").
 
     `ref` is the first element of the operand; `leading` and `stride` are the byte offsets LBO and
-    SBO; `swizzle` is 0, 32, 64 or 128 bytes. `advance` (bytes) is added to the start address.
+    SBO; `swizzle` is 0, 32, 64 or 128 bytes. `advance` (bytes) is added to the start address;
+    so is `slot` (bytes up to a slot, never negative), which is unknown until the kernel runs.
     """
 
     ref: Ref
@@ -43,6 +44,7 @@ class SharedDescriptor(Node):
     stride: int
     swizzle: int
     advance: Expr | None = None
+    slot: Expr | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,7 @@ def _ref(ref: Ref, p: Printer) -> str:
 
 def _descriptor(d: SharedDescriptor, p: Printer) -> str:
     advance = f", advance={p.text(d.advance)}" if d.advance is not None else ""
+    advance += f", slot={p.text(d.slot)}" if d.slot is not None else ""
     sizes = f"leading={d.leading}, stride={d.stride}, swizzle={d.swizzle}"
     return f"descriptor({_ref(d.ref, p)}, {sizes}{advance})"
 

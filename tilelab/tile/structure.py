@@ -40,6 +40,9 @@ SPLIT_RINGS = Switch("tl.split_rings", True, False, "a ring of slots for each op
 """Operands of different statements of a pipelined loop have rings of their own."""
 OVERLAP_GEMMS = Switch("tl.overlap_gemms", True, False, "chained products, skewed by one iteration")
 """The first of two chained products of an iteration runs with the last of the one before."""
+BESIDE_PRODUCT = Switch("tl.beside_product", True, False, "exponentials beside a product")
+"""As many of the exponentials between two chained products run before the second one is waited for
+as its time covers; off: all of them run behind the wait."""
 DOUBLE_BUFFER = Switch("tl.double_buffer", True, False, "unpacked tiles in two places")
 """A tile that threads write and wgmma reads has two places: one is written while the other is
 read."""
@@ -58,6 +61,9 @@ DEFER_SUMS = Switch("tl.defer_sums", True, False, "sums of rows joined after the
 off with tl.precise_math."""
 TILE_COUNTER = Switch("tl.tile_counter", True, False, "uneven tiles drawn from a counter")
 """Persistent blocks draw tiles of different lengths from a counter; off: they are dealt out."""
+CHAINS = Switch("tl.reduction_chains", True, False, "reductions in several chains")
+"""A thread reduces its registers in several chains of operations, joined at the end; sums of floats
+only without tl.precise_math."""
 BANK_LAYOUTS = Switch("tl.bank_layouts", True, False, "layouts with the fewest bank conflicts")
 """Shared tiles that only threads touch are laid out so that banks conflict least."""
 WHOLE_TILES = Switch("tl.whole_tiles", True, False, "whole tiles without their guards")
@@ -66,8 +72,8 @@ WHOLE_TILES = Switch("tl.whole_tiles", True, False, "whole tiles without their g
 SWITCHES = (
     PERSISTENT, GROUP_ORDER, IN_FLIGHT, FOLD_CLEAR, STAGED_STORES, PRODUCER_WARP, SPLIT_RINGS,
     OVERLAP_GEMMS, DOUBLE_BUFFER, FRAGMENTS_AHEAD, PRECISE_MATH, SPLIT_LOOPS, EARLY_LOADS,
-    OWN_TRIPS, DEFER_SUMS, TILE_COUNTER, BANK_LAYOUTS,
-    WHOLE_TILES,
+    OWN_TRIPS, DEFER_SUMS, TILE_COUNTER, BANK_LAYOUTS, WHOLE_TILES, BESIDE_PRODUCT,
+    CHAINS,
 )  # fmt: skip
 
 TAKING_ROOM = (PERSISTENT, EARLY_LOADS, DOUBLE_BUFFER, BANK_LAYOUTS)
@@ -87,8 +93,9 @@ def setting(ctx: Options, switch: Switch) -> Any:
 
 
 __all__ = [
-    "BANK_LAYOUTS", "DEFER_SUMS", "DOUBLE_BUFFER", "EARLY_LOADS", "FOLD_CLEAR", "FRAGMENTS_AHEAD",
-    "GROUP_ORDER", "IN_FLIGHT", "OVERLAP_GEMMS", "OWN_TRIPS", "PERSISTENT", "PLAIN", "PRECISE_MATH",
-    "PRODUCER_WARP", "SPLIT_LOOPS", "SPLIT_RINGS", "STAGED_STORES", "SWITCHES", "TAKING_ROOM",
-    "TILE_COUNTER", "WHOLE_TILES", "Switch", "setting",
+    "BANK_LAYOUTS", "BESIDE_PRODUCT", "CHAINS", "DEFER_SUMS", "DOUBLE_BUFFER", "EARLY_LOADS",
+    "FOLD_CLEAR", "FRAGMENTS_AHEAD", "GROUP_ORDER", "IN_FLIGHT", "OVERLAP_GEMMS", "OWN_TRIPS",
+    "PERSISTENT", "PLAIN", "PRECISE_MATH", "PRODUCER_WARP", "SPLIT_LOOPS", "SPLIT_RINGS",
+    "STAGED_STORES", "SWITCHES", "TAKING_ROOM", "TILE_COUNTER", "WHOLE_TILES", "Switch",
+    "setting",
 ]  # fmt: skip

@@ -32,10 +32,13 @@ DESCRIPTOR_HELPERS = (WGMMA_DESCRIPTOR,)
 
 
 def descriptor_text(
-    pointer: str, leading: int, stride: int, swizzle: int, advance: str = ""
+    pointer: str, leading: int, stride: int, swizzle: int, advance: str = "", slot: str = ""
 ) -> str:
-    """CUDA text of a SharedDescriptor; `advance` is the text of (advance bytes >> 4), or ""."""
+    """CUDA text of a SharedDescriptor; `advance` and `slot` are the texts of (bytes >> 4), or "".
+    A slot's distance is no compile-time constant: as an unsigned word it needs no sign extension,
+    which costs a shift for each descriptor."""
     text = f"tl::wgmma_descriptor<{swizzle}>({pointer}, {leading}, {stride})"
+    text += f" + u64(u32({slot}))" if slot else ""
     return f"{text} + ({advance})" if advance and advance != "0" else text
 
 

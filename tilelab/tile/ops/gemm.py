@@ -136,7 +136,8 @@ def _condition(value: Any) -> Expr | bool:
 @dataclass(frozen=True, eq=False)
 class Gemm(TileOp):
     """`c += op(a) @ op(b)`. `waits`: the products are done when the op is; `only_wgmma`: another
-    instruction will not do."""
+    instruction will not do. `adds_slots`: where warps have much else to issue beside wgmma, an
+    operand's slot is added to a descriptor that stays in registers, and no address is formed."""
 
     op_name: ClassVar[str] = "gemm"
 
@@ -149,6 +150,7 @@ class Gemm(TileOp):
     clear_accum: Expr | bool = False
     waits: bool = True
     only_wgmma: bool = False
+    adds_slots: bool = False
 
     @property
     def extents(self) -> tuple[int, int, int]:

@@ -5,6 +5,7 @@ Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions", "Matrix-des
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -85,7 +86,7 @@ def _issue(ctx: LowerContext, op: Gemm, plan: GemmPlan, d: Ref, slab: Expr, kk: 
     row = group % plan.warps_m * (slabs * WGMMA_M) + slab * WGMMA_M
     col = group // plan.warps_m * n
     k = kk * plan.k_step
-    b = operand(ctx, op.b, k, col, k_major=op.transpose_b)
+    b = operand(ctx, op.b, k, col, k_major=op.transpose_b, adds_slots=op.adds_slots)
     keep = _keep(op, kk)
     left, right, acc = plan.types
     trans_b = not op.transpose_b
@@ -96,7 +97,7 @@ def _issue(ctx: LowerContext, op: Gemm, plan: GemmPlan, d: Ref, slab: Expr, kk: 
         first = first + (slab * (steps * slots) + kk * slots)
         held = Ref(ctx.placed(op.a.buffer), (first,), slots)
         return Invoke(wgmma_rs(n, left, trans_b, b=right, acc=acc), (held, b, d, keep), loc=op.loc)
-    a = operand(ctx, op.a, k, row, k_major=not op.transpose_a)
+    a = operand(ctx, op.a, k, row, k_major=not op.transpose_a, adds_slots=op.adds_slots)
     kind = wgmma_ss(n, left, op.transpose_a, trans_b, b=right, acc=acc)
     return Invoke(kind, (a, b, d, keep), loc=op.loc)
 
@@ -125,9 +126,16 @@ def fence_accumulator(ctx: LowerContext, region: Region, loc: Loc | None) -> Stm
 
 
 def operand(
-    ctx: LowerContext, region: Region, k: Expr, major: Expr, *, k_major: bool
+    ctx: LowerContext,
+    region: Region,
+    k: Expr,
+    major: Expr,
+    *,
+    k_major: bool,
+    adds_slots: bool = False,
 ) -> SharedDescriptor:
-    """Descriptor of the 32-byte deep slice of an operand at (`major`, `k`) of its tile.
+    """Descriptor of the 32-byte deep slice of an operand at (`major`, `k`) of its tile. With
+    `adds_slots`, of tiles in slots the first one's, to which the bytes up to the slot are added.
 
     K-major (K contiguous): rows of the swizzle pattern lie 8 x pitch apart (SBO); LBO is unused
     with a swizzle. MN-major: LBO leads to the next panel of rows/columns, SBO 8 steps along K.
@@ -138,10 +146,11 @@ def operand(
     pitch = layout.row_pitch * size
     swizzle = layout.swizzle.row if layout.swizzle is not None else 0
     first, advance = _from_first_step(region, k, layout, k_major)
+    region, slot = _from_first_slot(region, layout) if adds_slots else (region, None)
     index = (major, first) if k_major else (first, major)
     place = Ref(buffer, region.index(index))
     leading = 16 if k_major else layout.panel_stride * size
-    return SharedDescriptor(place, leading, SWIZZLE_ROWS * pitch, swizzle, advance)
+    return SharedDescriptor(place, leading, SWIZZLE_ROWS * pitch, swizzle, advance, slot)
 
 
 def _from_first_step(
@@ -160,3 +169,14 @@ def _from_first_step(
     if divisibility(as_expr(region.starts[-1])) % panel and const_int(region.starts[-1]) != 0:
         return k, None
     return as_expr(0), k // panel * (layout.panel_stride * size) + k % panel * size
+
+
+def _from_first_slot(region: Region, layout: SharedLayout) -> tuple[Region, Expr]:
+    """A tile as (the same one in the first slot, the bytes from there): starts on the axes before
+    its rows and columns that are not constant, a ring's slots, are taken out."""
+    starts, away = list(region.starts), as_expr(0)
+    for axis, stride in enumerate(layout.leading_strides[:-1]):
+        if axis not in region.tile_axes and const_int(starts[axis]) is None:
+            away = away + starts[axis] * (stride * layout.element_bits // 8)
+            starts[axis] = as_expr(0)
+    return replace(region, starts=tuple(starts)), away

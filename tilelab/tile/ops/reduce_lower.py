@@ -2,7 +2,9 @@
 
 Digits of the reduced axis that go to registers are folded in each thread; those that go to lanes
 of a warp by butterflies of shuffles; the rest (other warps, extents that are no power of two)
-through shared memory.
+through shared memory. A thread folds in as many chains as it takes for the next operation not to
+wait for the last one's result, and joins them at the end: the order of a thread's additions is
+another one, so relaxed arithmetic for sums of floats.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from tilelab.dtypes import DType
 from tilelab.errors import Loc
 from tilelab.ir import (
     Buffer,
@@ -31,6 +34,7 @@ from tilelab.ir import (
 from tilelab.ir.stmt import AGREED
 from tilelab.layout import Digit, Fragment, equivalent, reshaped
 from tilelab.target import WARP
+from tilelab.thread.costs import COSTS
 from tilelab.thread.intrinsics.warp import SHFL_XOR
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.combine import Combine
@@ -38,11 +42,15 @@ from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import both, guarded, loop, move, tile_extents
 from tilelab.tile.held import Held, each_held, to_memory
 from tilelab.tile.operands import is_whole, whole
+from tilelab.tile.structure import CHAINS, PRECISE_MATH, setting
 
 if TYPE_CHECKING:
     from tilelab.tile.ops.reduce import Reduce
 
 Join = Callable[[Expr, Expr], Expr]
+_LONG = 4
+"""Operations of a chain that is worth another one to be joined with."""
+
 Parts = tuple[tuple[int, int], ...]  # (extent, stride) of mixed-radix digits, the lowest first
 
 
@@ -121,9 +129,15 @@ def reduce_registers(
     count = _size(outer)
     identity = Const(combine.identity(target.dtype), target.dtype)
     partial = ctx.temp(f"{target.name}_partial", count, target.dtype)
-    out = [_fill(ctx, partial, count, identity, loc)]
+    chains = _chains(ctx, op.kind, target.dtype, count, _size(inner))
+    wide = partial
+    if chains > 1:
+        wide = ctx.temp(f"{target.name}_chains", count * chains, target.dtype)
+    out = [_fill(ctx, wide, count * chains, identity, loc)]
     held = ctx.placed(source)
-    out.append(_fold(ctx, layout, held, partial, outer, inner, combine.first, identity, loc))
+    out.append(_fold(ctx, layout, held, wide, outer, inner, combine.first, identity, loc))
+    if chains > 1:
+        out += _join_chains(ctx, wide, partial, join, loc)
     lanes = _owned(layout.axes[op.axis], "thread")
     if op.joins:
         out += exchange(ctx, lanes, partial, join, loc)
@@ -257,10 +271,12 @@ def _fold(
     identity: Expr,
     loc: Loc | None,
 ) -> Stmt:
-    """Combine a thread's own registers: the folded ones in order, the rest side by side."""
-    count, depth = _size(outer), _size(inner)
-    k, r = ctx.fresh("k", depth), ctx.fresh("r", count)
-    register = _mixed(outer, r) + _mixed(inner, k)
+    """Combine a thread's own registers: the folded ones in order, the rest side by side, and with
+    them the chains of each (`partial` has them behind each other)."""
+    size, count, depth = int(partial.static_shape[0]), _size(outer), _size(inner)
+    chains = size // count
+    k, r = ctx.fresh("k", depth // chains), ctx.fresh("r", size)
+    register = _mixed(outer, r % count) + _mixed(inner, k * chains + r // count)
     value: Expr = cast(Load(source, (register,)), partial.dtype)
     inside: Expr | None = None
     point = layout.element_of(ctx.tid, register)
@@ -270,8 +286,34 @@ def _fold(
     if inside is not None:
         value = select(inside, value, identity)
     store = Store(partial, (r,), first(Load(partial, (r,)), value), loc=loc)
-    body = loop(r, count, LoopKind.LANES, [store], loc)
-    return loop(k, depth, LoopKind.UNROLL, [body], loc)
+    body = loop(r, size, LoopKind.LANES, [store], loc)
+    return loop(k, depth // chains, LoopKind.UNROLL, [body], loc)
+
+
+def _chains(ctx: LowerContext, kind: str, dtype: DType, count: int, depth: int) -> int:
+    """Into how many chains a thread's registers are folded for each of `count` results: enough
+    independent operations to cover the latency of one, where the chains are long."""
+    reordered = kind in ("sum", "abssum") and dtype.is_float
+    if not setting(ctx, CHAINS) or (reordered and setting(ctx, PRECISE_MATH)):
+        return 1
+    chains = 1
+    while count * chains < COSTS["alu"].latency and depth % (2 * _LONG * chains) == 0:
+        chains *= 2
+    return chains
+
+
+def _join_chains(
+    ctx: LowerContext, chains: Buffer, partial: Buffer, join: Join, loc: Loc | None
+) -> list[Stmt]:
+    """The chains of each result become one."""
+    count = int(partial.static_shape[0])
+    values: list[Expr] = []
+    r = ctx.fresh("r", count)
+    for start in range(0, int(chains.static_shape[0]), count):
+        values.append(Load(chains, (r + start,)))
+    while len(values) > 1:
+        values = [join(a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
+    return [loop(r, count, LoopKind.LANES, [Store(partial, (r,), values[0], loc=loc)], loc)]
 
 
 def _butterfly(

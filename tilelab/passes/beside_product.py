@@ -1,0 +1,162 @@
+"""How much elementwise work with special functions runs beside a product before it is waited for.
+
+Hides the estimate. A warpgroup's product keeps the tensor cores busy for a known time, in which the
+warpgroup does what stands before the wait. What is then left of that time costs nothing if it is
+filled, and more than fills it delays the next product: measured on an H200 with 128-column heads
+and two warpgroups, exponentials that fit (16 of a thread's 64) are worth 5%, and 24 lose it again.
+
+The other warpgroups do the same work, on the same units. So by the estimate each of them runs here
+too: a scheduler has one warp of each, and a stage takes it as long as all of them issue, or as long
+as one of them takes with its latencies, if that is more. Elements come in whole K steps of the
+product that waits for them. Where nothing is left (64-column heads) the wait stands in front of the
+loop: exponentials before it lose there (2 to 3% with 16 of 64, measured).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from tilelab.ir import (
+    Binary,
+    Call,
+    Cast,
+    For,
+    ParallelFor,
+    Scope,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    const_int,
+    walk,
+)
+from tilelab.passes.masks import admitted, masks, rows_of
+from tilelab.passes.parted_loops import in_two
+from tilelab.passes.split_loops import where_true
+from tilelab.passes.touch import touches
+from tilelab.target import WARPGROUP
+from tilelab.thread.costs import COSTS, rates
+from tilelab.thread.mathfn import math_fn
+from tilelab.tile.context import LowerContext
+from tilelab.tile.ops.gemm import Gemm, plan_of
+from tilelab.tile.ops.reduce import Reduce
+from tilelab.tile.structure import BESIDE_PRODUCT, SPLIT_LOOPS, setting
+
+_EXTREMES = 2
+"""Cycles of a scheduler for a warp's minimum or maximum: 16 lanes a cycle (CUDA C++ programming
+guide, arithmetic instructions, compute capability 9.0); additions take one."""
+_ROW_EXCHANGES = 2
+"""Shuffles one behind the other in which the four lanes that hold a row of wgmma's accumulator
+combine it."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A loop taken apart: `before` runs before the wait for the product, `behind` after it."""
+
+    before: ParallelFor
+    behind: tuple[ParallelFor, ...]
+    why: str
+
+
+def beside(
+    early: Sequence[Stmt], stmt: Stmt, product: Gemm, loop: For, lower: LowerContext
+) -> Beside | None:
+    """What of `stmt` runs beside `product`, behind the statements `early` of `loop`'s iterations;
+    None where all of it should wait."""
+    if not setting(lower, BESIDE_PRODUCT) or not isinstance(stmt, ParallelFor):
+        return None
+    free, bound = _apart(stmt, product)
+    special = _special(free)
+    plan = plan_of(product, lower)
+    if not special or prod(const_int(e) or 0 for e in stmt.extents) != plan.m * plan.k:
+        return None
+    count = plan.m * plan.k // lower.num_threads
+    step = max(plan.m * plan.k_step // lower.num_threads, 1)
+    groups = max(lower.num_threads // WARPGROUP, 1)
+    time = _product_cycles(product, lower)
+    taken = _stage_cycles(early, loop, groups, lower)
+    points = round((time - taken) / (groups * special) / step) * step
+    if points <= 0:
+        return None
+    why = (
+        f"{min(points, count)} of a thread's {count} exponentials run beside {product.label()}: it "
+        f"takes {time:.0f} cycles, what stands before them {taken:.0f}, each of them "
+        f"{groups * special:.0f} with {groups} warpgroups"
+    )
+    alone = replace(stmt, body=replace(stmt.body, body=tuple(free)))
+    rest = (replace(stmt, body=replace(stmt.body, body=tuple(bound))),) if bound else ()
+    if points >= count:
+        return Beside(alone, rest, why)
+    first, others = in_two(alone, points, count)
+    return Beside(first, (others, *rest), why)
+
+
+def _apart(stmt: ParallelFor, product: Gemm) -> tuple[list[Stmt], list[Stmt]]:
+    """The stores of a loop between fragments: those at the beginning that touch nothing of the
+    product's, and the others. Nothing is free of a loop with other statements."""
+    theirs = {id(t.buffer.storage) for t in touches(product)}
+    body = list(stmt.body.body)
+    kept = all(isinstance(s, Store) for s in body) and all(
+        t.buffer.scope is Scope.FRAGMENT for t in touches(stmt)
+    )
+    free = 0
+    while kept and free < len(body):
+        if any(id(t.buffer.storage) in theirs for t in touches(body[free])):
+            break
+        free += 1
+    return body[:free], body[free:]
+
+
+def _special(body: Sequence[Stmt]) -> float:
+    """Cycles of the special units for a warp's instruction on one point each."""
+    calls = (n for s in body for n in walk(s) if isinstance(n, Call))
+    costs = [math_fn(n.fn).cost for n in calls]
+    return sum(COSTS[c].issue for c in costs if c == "special")
+
+
+def _product_cycles(product: Gemm, lower: LowerContext) -> float:
+    """Cycles of the tensor cores for one warpgroup's part of a product."""
+    plan = plan_of(product, lower)
+    flops = 2 * plan.m * plan.n * plan.k / (plan.warps_m * plan.warps_n)
+    peak = rates(lower.target.limits).tensor_flops * 16 / plan.multiplied[0].bits
+    return flops / peak
+
+
+def _stage_cycles(early: Sequence[Stmt], loop: For, groups: int, lower: LowerContext) -> float:
+    """Cycles until a warp is past some statements, beside the warps of the other warpgroups."""
+    issue = latency = 0.0
+    for stmt in early:
+        for part in _mostly(stmt, loop, lower):
+            issue += _issue(part, lower.num_threads)
+            if isinstance(part, Reduce) and part.joins:
+                latency += _ROW_EXCHANGES * COSTS["shared"].latency
+    return max(groups * issue, issue + latency)
+
+
+def _mostly(stmt: Stmt, loop: For, lower: LowerContext) -> Sequence[Stmt]:
+    """What a statement is in most iterations: without a mask that `split-loops` takes out."""
+    if not isinstance(stmt, ParallelFor) or not setting(lower, SPLIT_LOOPS):
+        return (stmt,)
+    rows = rows_of(loop)
+    known = {id(m.condition) for m in masks(stmt) if admitted(m, loop, rows) is not None}
+    return where_true(Seq((stmt,), loc=stmt.loc), known).body if known else (stmt,)
+
+
+def _issue(stmt: Stmt, threads: int) -> float:
+    """Cycles of its scheduler that a warp's instructions for a statement on a whole tile take;
+    statements on rows are few."""
+    if isinstance(stmt, Reduce):
+        size = prod(const_int(e) or 0 for e in stmt.src.tile_shape)
+        return size / threads * (1 if "sum" in stmt.kind else _EXTREMES)
+    if not isinstance(stmt, ParallelFor) or len(stmt.vars) < 2:
+        return 0.0
+    nodes = list(walk(stmt.body))
+    calls = sum(COSTS[math_fn(n.fn).cost].issue for n in nodes if isinstance(n, Call))
+    plain = sum(isinstance(n, Binary | Select | Cast) for n in nodes) * COSTS["alu"].issue
+    return prod(const_int(e) or 0 for e in stmt.extents) / threads * (calls + plain)
+
+
+__all__ = ["Beside", "beside"]
