@@ -82,13 +82,15 @@ class _Fencer:
         return [s if same else replace(s, then=then, orelse=orelse)]
 
     def loop(self, s: For | While, state: set[int]) -> list[Stmt]:
-        """The body is entered after itself too; one that is left early may have written all."""
-        if any(isinstance(n, Break | Continue) for n in walk(s.body)):
-            state |= self._written(s.body)
-        around = set(state)
+        """The body is entered after itself too. An iteration that ends early may have written all:
+        it is followed by another one, or (Break) by what stands behind the loop."""
+        early = {type(n) for n in walk(s.body) if isinstance(n, Break | Continue)}
+        written = self._written(s.body) if early else set[int]()
+        around = state | written if Continue in early else set(state)
         self.seq(s.body, around)
         state |= around
         body = self.seq(s.body, around | state)
+        state |= written
         return [s if body is s.body else replace(s, body=body)]
 
     def roles(self, s: WarpRoles, state: set[int]) -> list[Stmt]:
