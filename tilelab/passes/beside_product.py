@@ -22,6 +22,7 @@ from tilelab.ir import (
     Binary,
     Call,
     Cast,
+    Expr,
     For,
     ParallelFor,
     Scope,
@@ -68,41 +69,36 @@ def beside(
     None where all of it should wait."""
     if not setting(lower, BESIDE_PRODUCT) or not isinstance(stmt, ParallelFor):
         return None
+    plan, threads = plan_of(product, lower), lower.num_threads
     free, bound = _apart(stmt, product)
     special = _special(free)
-    plan = plan_of(product, lower)
-    if not special or prod(const_int(e) or 0 for e in stmt.extents) != plan.m * plan.k:
+    if not special or _size(stmt.extents) != plan.m * plan.k:
         return None
-    count = plan.m * plan.k // lower.num_threads
-    step = max(plan.m * plan.k_step // lower.num_threads, 1)
-    groups = max(lower.num_threads // WARPGROUP, 1)
-    time = _product_cycles(product, lower)
+    count, step = plan.m * plan.k // threads, max(plan.m * plan.k_step // threads, 1)
+    groups = max(threads // WARPGROUP, 1)
+    peak = rates(lower.target.limits).tensor_flops * 16 / plan.multiplied[0].bits
+    time = 2 * plan.m * plan.n * plan.k / (plan.warps_m * plan.warps_n) / peak
     taken = _stage_cycles(early, loop, groups, lower)
-    points = round((time - taken) / (groups * special) / step) * step
+    points = min(round((time - taken) / (groups * special) / step) * step, count)
     if points <= 0:
         return None
     why = (
-        f"{min(points, count)} of a thread's {count} exponentials run beside {product.label()}: it "
-        f"takes {time:.0f} cycles, what stands before them {taken:.0f}, each of them "
+        f"{points} of a thread's {count} exponentials run beside {product.label()}: it takes "
+        f"{time:.0f} cycles, what stands before them {taken:.0f}, each of them "
         f"{groups * special:.0f} with {groups} warpgroups"
     )
-    alone = replace(stmt, body=replace(stmt.body, body=tuple(free)))
-    rest = (replace(stmt, body=replace(stmt.body, body=tuple(bound))),) if bound else ()
-    if points >= count:
-        return Beside(alone, rest, why)
-    first, others = in_two(alone, points, count)
-    return Beside(first, (others, *rest), why)
+    parts = in_two(replace(stmt, body=replace(stmt.body, body=free)), points, count)
+    rest = (replace(stmt, body=replace(stmt.body, body=bound)),) if bound else ()
+    return Beside(parts[0], (*parts[1:], *rest), why)
 
 
-def _apart(stmt: ParallelFor, product: Gemm) -> tuple[list[Stmt], list[Stmt]]:
+def _apart(stmt: ParallelFor, product: Gemm) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
     """The stores of a loop between fragments: those at the beginning that touch nothing of the
     product's, and the others. Nothing is free of a loop with other statements."""
-    theirs = {id(t.buffer.storage) for t in touches(product)}
-    body = list(stmt.body.body)
+    theirs, body, free = {id(t.buffer.storage) for t in touches(product)}, stmt.body.body, 0
     kept = all(isinstance(s, Store) for s in body) and all(
         t.buffer.scope is Scope.FRAGMENT for t in touches(stmt)
     )
-    free = 0
     while kept and free < len(body):
         if any(id(t.buffer.storage) in theirs for t in touches(body[free])):
             break
@@ -110,19 +106,15 @@ def _apart(stmt: ParallelFor, product: Gemm) -> tuple[list[Stmt], list[Stmt]]:
     return body[:free], body[free:]
 
 
+def _size(extents: Sequence[Expr | int]) -> int:
+    return prod(const_int(e) or 0 for e in extents)
+
+
 def _special(body: Sequence[Stmt]) -> float:
     """Cycles of the special units for a warp's instruction on one point each."""
     calls = (n for s in body for n in walk(s) if isinstance(n, Call))
     costs = [math_fn(n.fn).cost for n in calls]
     return sum(COSTS[c].issue for c in costs if c == "special")
-
-
-def _product_cycles(product: Gemm, lower: LowerContext) -> float:
-    """Cycles of the tensor cores for one warpgroup's part of a product."""
-    plan = plan_of(product, lower)
-    flops = 2 * plan.m * plan.n * plan.k / (plan.warps_m * plan.warps_n)
-    peak = rates(lower.target.limits).tensor_flops * 16 / plan.multiplied[0].bits
-    return flops / peak
 
 
 def _stage_cycles(early: Sequence[Stmt], loop: For, groups: int, lower: LowerContext) -> float:
@@ -149,14 +141,13 @@ def _issue(stmt: Stmt, threads: int) -> float:
     """Cycles of its scheduler that a warp's instructions for a statement on a whole tile take;
     statements on rows are few."""
     if isinstance(stmt, Reduce):
-        size = prod(const_int(e) or 0 for e in stmt.src.tile_shape)
-        return size / threads * (1 if "sum" in stmt.kind else _EXTREMES)
+        return _size(stmt.src.tile_shape) / threads * (1 if "sum" in stmt.kind else _EXTREMES)
     if not isinstance(stmt, ParallelFor) or len(stmt.vars) < 2:
         return 0.0
     nodes = list(walk(stmt.body))
     calls = sum(COSTS[math_fn(n.fn).cost].issue for n in nodes if isinstance(n, Call))
     plain = sum(isinstance(n, Binary | Select | Cast) for n in nodes) * COSTS["alu"].issue
-    return prod(const_int(e) or 0 for e in stmt.extents) / threads * (calls + plain)
+    return _size(stmt.extents) / threads * (calls + plain)
 
 
 __all__ = ["Beside", "beside"]

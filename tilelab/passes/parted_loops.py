@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from tilelab.ir import Kernel, Node, ParallelFor, Seq
 from tilelab.ir.printer import TEXTS
 from tilelab.ir.rewrite import rewrite_statements
-from tilelab.layout import Fragment
 
 PART = "part"
 
@@ -32,23 +31,21 @@ class Part:
         return (0, cut) if self.first else (cut, count - cut)
 
 
-def in_two(loop: ParallelFor, at: int, of: int) -> tuple[ParallelFor, ParallelFor]:
-    """A loop's first `at` points of `of` that a thread has, and the others."""
-    a, b = (replace(loop, attrs=(*loop.attrs, (PART, Part(f, at, of)))) for f in (True, False))
-    return a, b
+WHOLE = Part(first=False, at=0, of=1)
+
+
+def in_two(loop: ParallelFor, at: int, of: int) -> tuple[ParallelFor, ...]:
+    """A loop's first `at` points of `of` that a thread has, and the others, if there are any."""
+    if at >= of:
+        return (loop,)
+    parts = (Part(True, at, of), Part(False, at, of))
+    return tuple(replace(loop, attrs=(*loop.attrs, (PART, part))) for part in parts)
 
 
 def part_of(loop: Node) -> Part | None:
     """Which part of a loop a statement is; None for a whole loop and other statements."""
     attrs = loop.attrs if isinstance(loop, ParallelFor) else ()
     return next((v for key, v in attrs if key == PART and isinstance(v, Part)), None)
-
-
-def points_here(loop: ParallelFor, spread: Fragment) -> tuple[int, int]:
-    """First register, and number of registers, that a loop laid out as `spread` runs over."""
-    part = part_of(loop)
-    count = spread.num_registers
-    return (0, count) if part is None else part.range(count)
 
 
 def rejoined(kernel: Kernel) -> Kernel:
@@ -67,4 +64,4 @@ def rejoined(kernel: Kernel) -> Kernel:
 
 TEXTS[Part] = lambda part, p: f"<{'first' if part.first else 'behind'} {part.at} of {part.of}>"
 
-__all__ = ["Part", "in_two", "part_of", "points_here", "rejoined"]
+__all__ = ["WHOLE", "Part", "in_two", "part_of", "rejoined"]

@@ -306,11 +306,9 @@ def _join_chains(
     ctx: LowerContext, chains: Buffer, partial: Buffer, join: Join, loc: Loc | None
 ) -> list[Stmt]:
     """The chains of each result become one."""
-    count = int(partial.static_shape[0])
-    values: list[Expr] = []
+    count, size = int(partial.static_shape[0]), int(chains.static_shape[0])
     r = ctx.fresh("r", count)
-    for start in range(0, int(chains.static_shape[0]), count):
-        values.append(Load(chains, (r + start,)))
+    values: list[Expr] = [Load(chains, (r + start,)) for start in range(0, size, count)]
     while len(values) > 1:
         values = [join(a, b) for a, b in zip(values[::2], values[1::2], strict=True)]
     return [loop(r, count, LoopKind.LANES, [Store(partial, (r,), values[0], loc=loc)], loc)]
