@@ -156,8 +156,48 @@ def asserting(target: Any) -> Any:
     return tilelab.compile(main, out_idx=[1], target=target)
 
 
+def check_few_points(target: Any, device: str) -> None:
+    """Loops of fewer points than threads that overwrite what they read, by way of a thread's own
+    variable and array, with atomics: each point happens once."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((16,), "int32"), B: T.Tensor((2, 16), "int32"), C: T.Tensor((4,), "int32")
+    ):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((16,), "int32")
+            v = T.alloc_var("int32")
+            own = T.alloc_local((2,), "int32")
+            T.copy(A, s)
+            for _ in T.serial(2):
+                for i in T.Parallel(16):
+                    v = s[i]
+                    T.atomic_add(C[i % 4], v)
+                    if v > 8:
+                        s[i] = v - 1
+                    else:
+                        s[i] = v + 2
+                for i in T.Parallel(16):
+                    own[0] = B[0, i]
+                    own[1] = own[0] * own[0]
+                    B[0, i] = own[0] + own[1]
+            T.copy(s, B[1, :])
+
+    a = torch.arange(16, dtype=torch.int32, device=device)
+    b, c = torch.stack([a, a]) % 5, torch.zeros(4, dtype=torch.int32, device=device)
+    want = b[0]
+    for _ in range(2):
+        want = want + want * want
+    once = torch.where(a > 8, a - 1, a + 2)
+    tilelab.compile(main, target=target)(a, b, c)
+    assert torch.equal(b[0], want)
+    assert torch.equal(b[1], torch.where(once > 8, once - 1, once + 2))
+    assert torch.equal(c, (a + once).view(4, 4).sum(0).int())
+
+
 CHECKS: tuple[Callable[[Any, str], None], ...] = (
     check_any_all,
+    check_few_points,
     *((lambda target, device, p=p: check_transpose(target, device, *p)) for p in PLACES),
     *((lambda target, device, d=d: check_limits(target, device, d)) for d in (*FLOATS, *OTHERS)),
 )

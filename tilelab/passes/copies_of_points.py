@@ -13,11 +13,13 @@ from tilelab.thread.nodes import Invoke
 
 
 def runs_alone(node: ParallelFor, spread: Fragment) -> bool:
-    """Whether the first of the threads that hold a point runs it for all of them."""
+    """Whether the first of the threads that hold a point runs it for all of them. What it writes
+    to a thread's own variables stays with that thread, as where threads have no point at all."""
     if not spread.replicas or not _rewrites_memory(node):
         return False
-    instructions = any(isinstance(n, Invoke) for n in walk(node.body))  # may need whole warps
-    return not instructions and all(s.buffer.scope.is_memory for s in _stores(node))
+    joint = any(isinstance(n, Invoke) and n.intrinsic.group != "thread" for n in walk(node.body))
+    spreads = any(s.buffer.scope is Scope.FRAGMENT for s in _stores(node))
+    return not joint and not spreads
 
 
 def check_copies(node: ParallelFor, spread: Fragment) -> None:
