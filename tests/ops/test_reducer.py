@@ -78,3 +78,37 @@ def test_out_of_order(begins: bool, finishes: bool, words: str) -> None:
 
     with pytest.raises(TileError, match=f"TL1543: {words}"):
         tilelab.compile(main, target=HOPPER)
+
+
+@pytest.mark.parametrize(
+    ("begins", "finishes", "words"),
+    [
+        (True, False, "is not finalized once each time"),
+        (False, True, "is not finalized once each time"),
+        (False, None, "is never finalized"),
+    ],
+)
+def test_one_end_for_each_beginning(begins: bool, finishes: bool | None, words: str) -> None:
+    """`begins`, `finishes`: inside of the loop over tiles, else outside."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 64), "float32"), B: T.Tensor((1,), "float32")):
+        with T.Kernel(1, threads=32) as _:
+            total = T.alloc_reducer((1,), "float32")
+            result = T.alloc_fragment((1,), "float32")
+            T.clear(result)
+            if not begins:
+                T.reducer_init(total)
+            for k in T.serial(4):
+                if begins:
+                    T.reducer_init(total)
+                for i in T.Parallel(64):
+                    T.reducer_update(total[0], A[k, i])
+                if finishes:
+                    T.finalize_reducer(total, result)
+            if finishes is False:
+                T.finalize_reducer(total, result)
+            T.copy(result, B)
+
+    with pytest.raises(TileError, match=f"TL1543: the reducer total {words}"):
+        tilelab.compile(main, target=HOPPER)

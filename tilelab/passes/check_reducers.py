@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilelab.errors import TileValueError
-from tilelab.ir import Buffer, Kernel, Load, Node, ReducerBuffer, Stmt, Store, children
+from tilelab.ir import Buffer, For, Kernel, Load, Node, ReducerBuffer, Stmt, Store, While, children
 from tilelab.tile.op import TileOp
 from tilelab.tile.ops.reducer import ReducerFinish, ReducerInit
 
@@ -17,9 +17,12 @@ _BEGUN, _GATHERS, _FINAL = "begun", "gathers", "final"
 
 
 def check_reducers(kernel: Kernel) -> None:
-    """Refuse updates before T.reducer_init, and reads before T.finalize_reducer, in the order of
-    the text. Raises TileValueError (TL1543)."""
-    _Lives().visit(kernel.body, None)
+    """Refuse updates before T.reducer_init, reads before T.finalize_reducer, and reducers that are
+    not finalized once each time that they are begun, in the order of the text. Raises
+    TileValueError (TL1543)."""
+    lives = _Lives()
+    lives.visit(kernel.body, None)
+    lives.ended()
 
 
 class _Lives:
@@ -27,6 +30,9 @@ class _Lives:
 
     def __init__(self) -> None:
         self.state: dict[int, str] = {}
+        self.begun: dict[int, tuple[ReducerInit, tuple[Node, ...]]] = {}  # with its loops
+        self.finished: set[int] = set()
+        self.loops: tuple[Node, ...] = ()
 
     def visit(self, node: Node, stmt: Stmt | None) -> None:
         stmt = node if isinstance(node, Stmt) else stmt
@@ -36,8 +42,20 @@ class _Lives:
         elif isinstance(node, TileOp):
             for region in node.read_regions():
                 self.read(region.buffer, stmt)
+        outer = self.loops
+        if isinstance(node, For | While):
+            self.loops = (*outer, node)
         for child in children(node):
             self.visit(child, stmt)
+        self.loops = outer
+
+    def ended(self) -> None:
+        """The end of the kernel."""
+        for key, (node, _) in self.begun.items():
+            if key not in self.finished:
+                name = node.dst.buffer.name
+                raise _early(node.dst.buffer, "is never finalized: its parts are lost",
+                             f"call T.finalize_reducer({name}, result)", node)  # fmt: skip
 
     def read(self, buffer: Buffer, stmt: Stmt | None) -> None:
         if self.state.get(id(buffer)) in (_BEGUN, _GATHERS):
@@ -59,10 +77,19 @@ class _Lives:
             self.state[id(node.buffer)] = _GATHERS
 
     def begin(self, node: ReducerInit, stmt: Stmt | None) -> None:
-        self.state[id(node.dst.buffer)] = _BEGUN
+        buffer = node.dst.buffer
+        self.state[id(buffer)] = _BEGUN
+        self.begun[id(buffer)] = node, self.loops
 
     def finish(self, node: ReducerFinish, stmt: Stmt | None) -> None:
-        self.state[id(node.dst.buffer)] = _FINAL
+        buffer = node.dst.buffer
+        self.state[id(buffer)] = _FINAL
+        self.finished.add(id(buffer))
+        _, loops = self.begun.get(id(buffer), (None, self.loops))
+        if loops != self.loops:
+            raise _early(buffer, "is not finalized once each time that it is begun: a loop goes "
+                         "round one of the two alone", "put T.reducer_init and T.finalize_reducer "
+                         "into the same loops", stmt)  # fmt: skip
 
 
 def _early(buffer: Buffer, what: str, hint: str, stmt: Stmt | None) -> TileValueError:
