@@ -41,6 +41,7 @@ from tilelab.passes.guards import lasting, unheld
 from tilelab.passes.infer_layouts import SPREAD
 from tilelab.passes.parted_loops import WHOLE, part_of
 from tilelab.thread.intrinsic import Intrinsic
+from tilelab.thread.intrinsics.cp_async import PREDICATE
 from tilelab.thread.nodes import Invoke, Operand, Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import both, first_replica, guarded, loop
@@ -245,7 +246,7 @@ class Elements:
 
     def invoke(self, s: Invoke) -> Stmt:
         """An instruction with operands lowered; one whose place lies outside of a tensor is
-        skipped, unless its value is wanted."""
+        skipped, unless its value is wanted, or has a predicate that says whether to read."""
         operands = tuple(self.operand(o) for o in s.operands)
         done = replace(s, intrinsic=_possible(s, self.ctx), operands=operands)
         refs = [o for o in done.operands if isinstance(o, Ref)]
@@ -261,10 +262,17 @@ class Elements:
                     hint="use a loop over at least as many points as threads, or one thread",
                 )  # fmt: skip
             return done
+        exists: Expr | None = None
         for r in refs:
-            if r.buffer.scope is Scope.GLOBAL:
-                ok = both(ok, self.ctx.indices_in_bounds(r.buffer, r.indices))
-        return guarded(ok, [done], s.loc, unasked=self.unasked)
+            if r.buffer.scope is Scope.GLOBAL and self.guards:
+                exists = both(exists, self.ctx.indices_in_bounds(r.buffer, r.indices))
+        *others, last = done.operands or (None,)
+        if s.intrinsic.operands[-1:] == (PREDICATE,) and isinstance(last, Expr):
+            # What it does not read it makes zero, which skipping would not.
+            cond = both(last, unheld(exists, frozenset(lasting(last))))
+            assert cond is not None
+            done, exists = replace(done, operands=(*others, cond)), None
+        return guarded(both(ok, unheld(exists, self.held)), [done], s.loc, unasked=self.unasked)
 
     def operand(self, operand: Operand) -> Operand:
         """An instruction's operand: a value, or a place."""

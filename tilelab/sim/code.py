@@ -21,6 +21,7 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.ir.stmt import Break, Continue, may_leave
+from tilelab.sim.block_order import tells
 from tilelab.sim.work import Works
 from tilelab.thread import Invoke, Ref, VectorCopy, WarpRoles
 
@@ -55,6 +56,7 @@ class Code:
         self._collective: dict[Node, bool] = {}
         self._exits: dict[Node, bool] = {}
         self._endless: dict[Node, bool] = {}
+        self._asks: dict[Node, bool] = {}
         self._tails: dict[tuple[Node, int], Seq] = {}
 
     @property
@@ -102,17 +104,28 @@ class Code:
     def state(self, loop: While, written: Callable[[Buffer], bool]) -> list[Buffer] | None:
         """The registers on which alone an iteration of a while loop depends, of those that it
         writes; None where it depends on more: it waits, writes memory, runs instructions, or
-        reads what others may write meanwhile. `written`: whether the kernel writes a tensor."""
+        reads what others may write meanwhile. (Of a loop that only asks: beside the answers.)
+        `written`: whether the kernel writes a tensor."""
         nodes = [*walk(loop.cond), *walk(loop.body)]
+        stored = {b for n in nodes for b in _targets(n)}
+        if _only_asks(loop):
+            return list(stored)
         if any(isinstance(n, Invoke | WarpRoles) for n in nodes):
             return None
-        stored = {b for n in nodes for b in _targets(n)}
         loaded = {n.buffer for n in nodes if isinstance(n, Load | Ref)}
         fixed = (b.scope is Scope.GLOBAL and not written(b.storage) for b in loaded - stored
                  if b.scope is not Scope.LOCAL)  # fmt: skip
         if any(b.scope is not Scope.LOCAL for b in stored) or not all(fixed):
             return None
         return list(stored)
+
+    def asks(self, stmt: Node) -> bool:
+        """Whether a statement holds a loop that only asks what others must answer: other blocks
+        and strands have to run while it does."""
+        found = self._asks.get(stmt)
+        if found is None:
+            found = self._asks[stmt] = any(_only_asks(n) for n in walk(stmt))
+        return found
 
     def flops(self, stmt: Store) -> int:
         """Floating-point operations of one execution of a store."""
@@ -148,10 +161,20 @@ def _endless(loop: While) -> bool:
     return not read & written and not any(isinstance(n, Break) for n in inside)
 
 
+def _only_asks(n: Node) -> bool:
+    """Whether a while loop does nothing but read atomics, and reckon with what they give."""
+    if not isinstance(n, While):
+        return False
+    inside = [*walk(n.cond), *walk(n.body)]
+    calls = [i for i in inside if isinstance(i, Invoke)]
+    elsewhere = (b for i in inside for b in _targets(i) if b.scope is not Scope.LOCAL)
+    return bool(calls) and all(map(tells, calls)) and not any(True for _ in elsewhere)
+
+
 def _may_wait(n: Node) -> bool:
     """Whether others may run at this point: in a wait, and where a phase of a barrier ends."""
     if not isinstance(n, Invoke):
-        return isinstance(n, WarpRoles)
+        return isinstance(n, WarpRoles) or _only_asks(n)
     return n.intrinsic.waits or any(p.role == "barrier" for p in n.intrinsic.operands)
 
 

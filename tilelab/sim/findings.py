@@ -51,7 +51,7 @@ _HINTS = {
     MISALIGNED: "align the offset, or copy in narrower pieces",
     RACE: "put a barrier between the two accesses",
     BARRIER_DIVERGENCE: "let every thread of the block reach the same barrier",
-    PARTIAL_WARP: "let whole warps run this instruction",
+    PARTIAL_WARP: "let whole warps run this instruction; where it has a mask, name the lanes in it",
     RUNAWAY_LOOP: "change in the body what the condition reads, so that it fails some time",
     BARRIER_MISUSE: "initialise the barrier with the number of arrivals of one phase",
     DIVISION: "guard the division, or let the divisor never be zero",
@@ -74,9 +74,17 @@ BETWEEN_BLOCKS_HINT = (
     "give each block elements of its own, update them by atomics, or use two kernels: "
     "nothing orders the blocks of a launch"
 )
+TOLD_HINT = (
+    "let all threads of the other block write before a barrier, and one of them announce it by an "
+    "atomic after it; read that atomic's value before this access"
+)
 REGISTERS_HINT = (
     "let the budgets of all warpgroups sum to no more than they start with, and give back before "
     "others take"
+)
+ASKING_HINT = (
+    "let another thread or block write what the loop waits for, on every path; blocks are only "
+    "sure to run beside each other when all of the grid fit on the chip"
 )
 LANES_HINT = "put T.sync_warp() or a barrier between: lanes of a warp need not run in step"
 """These stand instead of the advice on a code where another is of use."""

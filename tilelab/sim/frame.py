@@ -118,6 +118,10 @@ class Frame:
             setattr(other, name, getattr(self, name))
         return other
 
+    def kept(self) -> Frame:
+        """The same for later, whichever blocks stop meanwhile (`drop_rows`)."""
+        return self._copy()
+
     def inside(self, loop: LoopThreads) -> Frame:
         """The same in a loop that some threads may leave before others."""
         other = self._copy()

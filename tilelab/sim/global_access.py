@@ -141,7 +141,7 @@ class GlobalReports(CheckedBase):
             if block is not None:
                 who = f"block {coordinates(block, self.group.grid)}"
             text = f"a {kinds[0]} of {what}, which {who} has {kinds[1]} in the same launch"
-            hint = f.BETWEEN_BLOCKS_HINT
+            hint = f.TOLD_HINT if self.group.order.told else f.BETWEEN_BLOCKS_HINT
         self.report(f.RACE, text, frame, entries.place(entry), buffer, index, loc, hint)
 
 
@@ -195,13 +195,17 @@ class GlobalAccess(GlobalReports):
         missing = self._missing(place)
         if missing is not None:
             self._report_missing(place, missing, frame)
-        marks, order = self._watched(buffer), self.group.order
-        if marks is not None and marks.atomics is not None:
-            entries = self._entries(place, frame)
-            if len(entries.mine):
-                self._meet(place, marks.earlier(False, updating=True), entries, frame)
-                marks.atomics.note(entries.where, entries.mine)
-        order.acquired(self.statement, self.group.numbers[frame.rows])
+        marks, group = self._watched(buffer), self.group
+        entries = self._entries(place, frame)
+        if marks is not None and marks.atomics is not None and len(entries.mine):
+            self._meet(place, marks.earlier(False, updating=True), entries, frame)
+            marks.atomics.note(entries.where, entries.mine)
+        told = group.order.exchanged(
+            self.statement, buffer, entries.where, entries.mine, group.clocks,
+            int(group.numbers[0]),
+        )  # fmt: skip
+        if told:
+            group.clocks.publish(frame.rows, np.unique(frame.lanes // WARP))
 
     def _watched(self, buffer: Buffer) -> Marks | None:
         return self.group.order.marks(buffer) if self.group.findings.wants(f.RACE) else None

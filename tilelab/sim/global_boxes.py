@@ -92,8 +92,9 @@ def _note_values(transfer: Transfer, stores: bool) -> None:
 
 
 def before_load(transfer: Transfer) -> None:
-    """Report a TMA load, about to be issued, of what threads of its block have written without a
-    barrier, or without a proxy fence, in between."""
+    """Report a TMA load, about to be issued, of what its block's TMA stores have not written yet,
+    or of what its threads have written without a barrier, or a proxy fence, in between."""
+    _check_landed(transfer)
     group, tensor_map = transfer.group, transfer.tensor_map
     buffer = tensor_map.tensor
     marks = group.order.marks(buffer) if group.findings.wants(f.RACE) else None
@@ -120,6 +121,39 @@ def before_load(transfer: Transfer) -> None:
             hint="put T.fence_proxy_async() and a barrier between the stores and the copy",
         )  # fmt: skip
         return
+
+
+def _check_landed(transfer: Transfer) -> None:
+    """Report a load from where TMA stores of the same block are still to write."""
+    group, buffer = transfer.group, transfer.tensor_map.tensor
+    for store in group.landing if group.findings.wants(f.MISSING_WAIT) else ():
+        if store.tensor_map.tensor is not buffer:
+            continue
+        for i, row in enumerate(transfer.rows):
+            its = store.coords[store.rows == row]
+            if not len(its) or not _meet(transfer.tensor_map, transfer.coords[i], store, its[0]):
+                continue
+            text = f"a TMA load reads {buffer.root.name} before the TMA store to it is complete"
+            group.report(
+                f.MISSING_WAIT, text, transfer.loc, row=int(row), thread=transfer.warp * WARP,
+                buffer=buffer, other=store.loc,
+                hint="wait for all of the store: T.tma_store_wait(0, read=False), then a barrier",
+            )  # fmt: skip
+            return
+
+
+def _meet(tensor_map: TensorMap, start: Array, other: Transfer, its: Array) -> bool:
+    """Whether two boxes of a tensor have elements in common."""
+    there = {
+        axis: (first, extent)
+        for axis, first, extent in zip(
+            other.tensor_map.axes, its.tolist(), other.tensor_map.box, strict=True
+        )
+    }
+    return all(
+        there[axis][0] < first + extent and first < sum(there[axis])
+        for axis, first, extent in zip(tensor_map.axes, start.tolist(), tensor_map.box, strict=True)
+    )
 
 
 def still_stored(

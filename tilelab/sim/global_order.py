@@ -16,6 +16,7 @@ import numpy as np
 
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Load, Node, Scope, Store, walk
+from tilelab.sim.block_order import BlockOrder, tells
 from tilelab.sim.clocks import Clocks
 from tilelab.target import WARP
 from tilelab.thread import Invoke, Ref, TensorMap, ThreadKernel, VectorCopy
@@ -95,8 +96,7 @@ class Writer:
 
 
 class GlobalOrder:
-    """The accesses of one launch. A block that has read the value of an atomic may know what
-    others did before theirs: from then on, it is not checked against other blocks."""
+    """The accesses of one launch."""
 
     def __init__(self, kernel: ThreadKernel, arrays: Mapping[Buffer, Array], blocks: int) -> None:
         nodes = list(walk(kernel.body))
@@ -110,7 +110,7 @@ class GlobalOrder:
         self._watched = ({*self._written} | (self._updated & self._read)) - self._viewed
         if blocks > _MOST_BLOCKS:
             self._watched.clear()
-        self._may_know = np.zeros(min(blocks, _MOST_BLOCKS) + 1, np.bool_)
+        self._between = BlockOrder(kernel, min(blocks, _MOST_BLOCKS))
         self._arrays = arrays
         self._marks: dict[Buffer, Marks] = {}
         self._locs: list[tuple[Loc | None, bool]] = [(None, False)]
@@ -148,11 +148,24 @@ class GlobalOrder:
         """The first statement of the kernel that writes a tensor."""
         return self._written.get(buffer)
 
-    def acquired(self, statement: Any, blocks: Array) -> None:
-        """Blocks have made an atomic access: where the program reads its value, others may have
-        told them by it what they did."""
-        if _tells(statement):
-            self._may_know[np.minimum(blocks, len(self._may_know) - 2) + 1] = True
+    @property
+    def told(self) -> bool:
+        """Whether blocks can know of each other, by atomics whose values the kernel reads."""
+        return self._between.used
+
+    def exchanged(
+        self, statement: Any, buffer: Buffer, where: tuple[Array, ...], mine: Array,
+        clocks: Clocks, first_block: int,
+    ) -> bool:  # fmt: skip
+        """Threads have made an atomic access (packed, as `stamp` does): their blocks tell by it
+        what they did before, and hear it of others where the program reads its value. Whether
+        anybody could be told; later accesses of these threads must be newer then."""
+        if not self._between.used or not len(mine):
+            return False
+        elements = np.ravel_multi_index(where, self._arrays[buffer].shape)
+        threads = (mine >> _BLOCK_AT) - 1, thread_of(mine)
+        self._between.exchange(buffer, elements, threads, clocks, first_block, tells(statement))
+        return True
 
     def writer(self, name: str, index: tuple[int, ...]) -> Writer | None:
         """Who wrote an element of the tensor `name`, so far as it was watched."""
@@ -193,12 +206,13 @@ class GlobalOrder:
         """Where earlier accesses `marks` have no order with accesses `mine` (made by blocks of one
         group, which begins with `first_block`). `clocks` None: not within a block."""
         other_block = (marks >> _BLOCK_AT) != (mine >> _BLOCK_AT)
-        bad = (marks != 0) & other_block & ~self._may_know[mine >> _BLOCK_AT]
+        when, that = clock_of(marks), thread_of(marks)
+        bad = (marks != 0) & other_block
+        if self._between.used and bad.any():
+            bad &= self._between.unknown(mine >> _BLOCK_AT, marks >> _BLOCK_AT, that, when)
         if clocks is None or bool(other_block.all()):
             return bad
-        at = clocks.of((mine >> _BLOCK_AT) - 1 - first_block)
-        when = clock_of(marks)
-        this, that = thread_of(mine), thread_of(marks)
+        at, this = clocks.of((mine >> _BLOCK_AT) - 1 - first_block), thread_of(mine)
         late = when > clocks.now[at, this // WARP, that // WARP]
         beside = (this != that) & (this // WARP == that // WARP)
         if beside.any():
@@ -300,10 +314,3 @@ def _updates(n: Node) -> list[Buffer]:
         return []
     refs = [o.buffer for o in n.operands if isinstance(o, Ref)]
     return [b for b in refs if b.scope is Scope.GLOBAL]
-
-
-def _tells(n: Any) -> bool:
-    """Whether a statement is an atomic whose value the program reads."""
-    if not isinstance(n, Invoke) or n.intrinsic.cost != "atomic":
-        return False
-    return n.result is not None or n.intrinsic.name.startswith("atomic_load")

@@ -33,6 +33,8 @@ class AtomicLanes(CopyLanes):
         chosen = tuple(i[on] for i in where)
         new = np.broadcast_to(values, inner.shape)[on].astype(target.dtype, copy=False)
         old[on] = in_turn(target, chosen, new, combine)
+        if self.group.idle and (target[chosen] != old[on]).any():
+            self.group.idle = 0
         return old
 
     def _target(self, place: Place, frame: Frame) -> tuple[Array, tuple[Any, ...]]:

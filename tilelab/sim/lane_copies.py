@@ -80,7 +80,9 @@ class CopyLanes(BarrierLanes):
             memory.report_clash(dst.buffer, *clash, frame, "cp.async")
         access = group.accessed(address, num_bytes, frame)
         group.shadow.set_state(access, ARRIVING, group.shared.owner(dst.buffer))
-        self.copies.open.append(Copy(dst.buffer, address, values, frame, num_bytes, memory.loc))
+        self.copies.open.append(
+            Copy(dst.buffer, address, values, frame.kept(), num_bytes, memory.loc)
+        )
         moved = num_bytes * frame.active() / len(frame.rows)
         end = self.clock.copy(
             moved, frame.rows, memory.loc, kind="cp.async", track=ASYNC_COPIES,

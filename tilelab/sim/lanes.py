@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tilelab.sim import findings as f
+from tilelab.sim import speech
 from tilelab.sim.access import CheckedMemory
 from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import BlockGroup
@@ -18,6 +19,9 @@ from tilelab.sim.place import Place
 from tilelab.sim.timeline import Clock
 from tilelab.target import WARP
 from tilelab.thread import Invoke
+
+WHOLE = 0xFFFFFFFF
+_BITS = np.left_shift(np.uint32(1), np.arange(WARP, dtype=np.uint32))
 
 
 class BlocksStopped(Exception):
@@ -86,17 +90,21 @@ class Lanes:
     def whole(self, size: int, what: str) -> None:
         """Stop the blocks, with a finding, unless whole warps or warpgroups run this."""
         frame = self.frame
-        lanes = frame.lanes
-        if frame.mask is None and len(lanes) % size == 0:
-            groups = lanes.reshape(-1, size)
-            starts = groups[:, 0]
-            if not (starts % size).any() and bool((groups[:, -1] - starts == size - 1).all()):
-                return
+        if frame.mask is None and self._whole_warps(size):
+            return
         unit = "warp" if size == WARP else "warpgroup"
         text = f"{what} needs all {size} threads of a {unit} together"
         self.report(f.PARTIAL_WARP, text)
         self.group.stop(frame.rows)
         raise BlocksStopped
+
+    def _whole_warps(self, size: int) -> bool:
+        """Whether the frame's lanes are whole groups of `size` threads."""
+        if len(self.frame.lanes) % size:
+            return False
+        groups = self.frame.lanes.reshape(-1, size)
+        starts = groups[:, 0]
+        return not (starts % size).any() and bool((groups[:, -1] - starts == size - 1).all())
 
     def whole_block(self, what: str) -> None:
         """Stop the blocks, with a finding, unless all their threads run this."""
@@ -106,6 +114,54 @@ class Lanes:
         self.report(f.PARTIAL_WARP, f"{what} needs all {threads} threads of the block together")
         self.group.stop(frame.rows)
         raise BlocksStopped
+
+    def together(self, mask: Any, what: str) -> Array | None:
+        """The masks of the lanes that act together in each warp; None: whole warps do."""
+        frame, masks = self.frame, np.asarray(mask)
+        every = frame.mask is None and len(frame.lanes) % WARP == 0
+        if every and bool((masks == WHOLE).all()) and self._whole_warps(WARP):
+            return None
+        named = self.by_warp(np.where(self.active(), self.full(masks), 0).astype(np.uint32))
+        on, warps = self.by_warp(self.active()), self.warps()[:, None]
+        there = warps * WARP + np.arange(WARP) < self.group.kernel.num_threads
+        named &= np.where(there, _BITS, 0).sum(-1, keepdims=True, dtype=np.uint32)
+        running = np.where(on, _BITS, 0).sum(-1, keepdims=True, dtype=np.uint32)
+        missing = np.where(on, (named & ~running) | (_BITS & ~named), 0)
+        if missing.any():
+            at = np.unravel_index(int((missing != 0).argmax()), missing.shape)
+            gone = [i for i in range(WARP) if int(missing[at]) >> i & 1]
+            own = "" if gone != [at[-1]] else ", itself"
+            text = f"lane {at[-1]} runs {what} without lane {gone[0]}{own}: "
+            text += "the mask must name the lanes that run it, and no others"
+            if bool((self.full(masks) == WHOLE).all()):
+                text = f"{what} needs all {WARP} threads of a warp together"
+            self.report(f.PARTIAL_WARP, text, int(at[-3]))
+            self.group.stop(frame.rows)
+            raise BlocksStopped
+        return named
+
+    def takes_part(self, ok: Array, text: str) -> None:
+        """Stop the blocks, with a finding, in which `ok` does not hold for a running lane."""
+        speech.require(self.group, self.frame, self.memory.loc, ok, text, f.PARTIAL_WARP)
+
+    def by_warp(self, values: Array) -> Array:
+        """(..., rows, lanes) -> (..., rows, warps, 32), zeros for lanes that are not in the
+        frame."""
+        lanes = self.frame.lanes
+        if not self._whole_warps(WARP):
+            warps, number = np.unique(lanes // WARP, return_inverse=True)
+            out = np.zeros((*values.shape[:-1], len(warps) * WARP), values.dtype)
+            out[..., number * WARP + lanes % WARP] = values
+            values = out
+        return values.reshape(*values.shape[:-1], -1, WARP)
+
+    def by_lane(self, values: Array) -> Array:
+        """The reverse of `by_warp`."""
+        flat, lanes = values.reshape(*values.shape[:-2], -1), self.frame.lanes
+        if self._whole_warps(WARP):
+            return flat
+        _, number = np.unique(lanes // WARP, return_inverse=True)
+        return flat[..., number * WARP + lanes % WARP]
 
     def full(self, value: Any) -> Array:
         """A value with an entry for every lane of every row."""

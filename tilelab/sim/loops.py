@@ -126,10 +126,12 @@ def while_true(s: Strand, stmt: While, frame: Frame) -> Iterator[Frame]:
         repeats = count >= SURE and (s.code.endless(stmt) or seen.before(inner, count))
         if repeats or (count >= PATIENCE and _too_long(s, count, started)):
             what = ": its variables are what they were before" if repeats else ""
+            if repeats and seen.asks:
+                what = " to ask for what no block or thread does any more"
             s.group.report(
                 f.RUNAWAY_LOOP, f"a while loop has run {count} times and goes on{what}", stmt.loc,
                 row=int(inner.rows[0]), thread=int(inner.lanes[0]),
-                hint="" if repeats
+                hint=f.ASKING_HINT if repeats and seen.asks else "" if repeats
                 else "check the loop's condition; simulate(..., loop_seconds=...) allows more time",
             )  # fmt: skip
             s.group.stop(inner.rows)
@@ -152,7 +154,8 @@ class _Seen:
         self.s, self.threads = s, threads
         self.registers = s.code.state(stmt, s.group.order.writes)
         self.next = SURE
-        self.kept: list[Array] = []
+        self.kept: list[Array] | None = None
+        self.asks = s.code.asks(stmt)
         self.marks = -1
 
     def before(self, frame: Frame, count: int) -> bool:
@@ -163,9 +166,10 @@ class _Seen:
         if sum(r.nbytes for r in registers) > LARGE:
             return False
         arrays = [r[:, frame.rows] for r in registers]
-        same = self.kept and self.marks == self.threads.marks
-        if same and all(map(_same_bits, arrays, self.kept)):
-            return True
+        if self.kept is not None and self.marks == self.threads.marks:
+            same = (self.kept or self.asks) and all(map(_same_bits, arrays, self.kept))
+            if same and (not self.asks or self.s.group.idle > SURE):
+                return True
         if count >= self.next:
             self.next += self.next // 2
             self.kept, self.marks = arrays, self.threads.marks

@@ -14,33 +14,48 @@ from tilelab.sim import findings as f
 from tilelab.sim.frame import Array
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.strand import Strand
-from tilelab.sim.waits import BarrierWait, JoinWait, PhaseWait, RegisterWait
+from tilelab.sim.tma import Transfer
+from tilelab.sim.waits import BarrierWait, JoinWait, PhaseWait, RegisterWait, Turn, Wait
 
 Schedule = Literal["late", "eager", "random"]
 SCHEDULES: tuple[Schedule, ...] = ("late", "eager", "random")
 _ARRIVES_EARLY = 0.3
+_IN_VAIN = 100
+"""How often loops ask before threads that wait for them at the end of a branch go on."""
 
 
 class Scheduler:
-    """Runs the strands of one group of blocks to their end."""
+    """Runs the strands of one group of blocks to their end; `roots` begin, one for all blocks or
+    one for each."""
 
-    def __init__(self, group: BlockGroup, root: Strand, schedule: Schedule, seed: int) -> None:
-        self.group, self.root = group, root
+    def __init__(
+        self, group: BlockGroup, roots: list[Strand], schedule: Schedule, seed: int
+    ) -> None:
+        self.group, self.roots = group, roots
         self.schedule: Schedule = schedule
         self.random = np.random.default_rng(seed)
-        self.live = [root]
+        self.live = list(roots)
 
     def run(self) -> None:
         """Until every strand has ended."""
         while self.live:
             ready = [s for s in self.live if s.wait is None or not len(s.wait.blocked(self.group))]
-            if self.group.transfers and (not ready or self._arrives_early()):
+            busy = [s for s in ready if not isinstance(s.wait, Turn)]
+            if self.group.transfers and (not busy or self._arrives_early()):
                 self._arrive(self._wanted())
+            elif busy or (ready and not self._must_part()):
+                self._step(busy or ready)
+            elif not self._part() and not ready:
+                self._deadlock()
             elif ready:
                 self._step(ready)
-            elif not self._part():
-                self._deadlock()
         self._leftovers()
+
+    def _must_part(self) -> bool:
+        """Whether those who ask have asked in vain, so that others should go on that wait for
+        them at the end of a branch."""
+        self.group.idle += 1
+        return self.group.idle % _IN_VAIN == 0
 
     def _leftovers(self) -> None:
         """What the kernel leaves behind: copies nobody waited for, bytes nobody expected."""
@@ -61,12 +76,14 @@ class Scheduler:
     def _step(self, ready: list[Strand]) -> None:
         pick = int(self.random.integers(len(ready))) if self.schedule == "random" else 0
         strand = ready[pick]
+        if not isinstance(strand.wait, Turn):
+            self.group.idle = 0
         strand.advance()
         self.live.remove(strand)
         if not strand.done:
             self.live.append(strand)
         self._begin(strand)
-        if strand.done and strand is self.root:
+        if strand.done and any(strand is r for r in self.roots):
             strand.machine.finish()
             frame = strand.frame
             self.group.barriers.leave(frame.rows, len(frame.lanes))
@@ -92,11 +109,20 @@ class Scheduler:
         oldest; any in a random schedule."""
         if self.schedule == "random":
             return int(self.random.integers(len(self.group.transfers)))
-        waited = [s.wait.barriers for s in self.live if isinstance(s.wait, PhaseWait)]
+        waits = [s.wait for s in self.live if isinstance(s.wait, PhaseWait)]
         for i, transfer in enumerate(self.group.transfers):
-            if transfer.bar is not None and any(transfer.bar[0] is b for b in waited):
+            if any(self._awaits(wait, transfer) for wait in waits):
                 return i
         return 0
+
+    def _awaits(self, wait: PhaseWait, transfer: Transfer) -> bool:
+        """Whether a copy completes at a barrier that holds somebody up."""
+        if transfer.bar is None or transfer.bar[0] is not wait.barriers:
+            return False
+        held = np.full(self.group.size, -1)
+        held[wait.rows] = wait.which
+        blocked = np.isin(transfer.rows, wait.blocked(self.group))
+        return bool((blocked & (held[transfer.rows] == transfer.bar[1])).any())
 
     def _arrive(self, which: int) -> None:
         self.group.transfers.pop(which).finish_load()
@@ -128,16 +154,15 @@ class Scheduler:
         ]  # fmt: skip
         parts = [f"{s.role} {s.wait.missing(group, row)}" for s in waiting]
         text = "no thread of the block can go on: " + "; ".join(parts)
-        budgets = any(isinstance(s.wait, RegisterWait) for s in waiting)
-        group.report(
-            self._verdict(waiting, row), text, waiting[0].wait.loc, row=row,
-            hint=f.REGISTERS_HINT if budgets else "",
-        )  # fmt: skip
+        code, cause = self._verdict(waiting, row)
+        hint = f.REGISTERS_HINT if isinstance(cause, RegisterWait) else ""
+        group.report(code, text, cause.loc, row=row, hint=hint)
         group.stop(rows)
 
-    def _verdict(self, waiting: list[Strand], row: int) -> str:
-        for strand in waiting:
-            wait = strand.wait
+    def _verdict(self, waiting: list[Strand], row: int) -> tuple[str, Wait]:
+        """The code, and the wait that shows best what is wrong."""
+        waits: list[Wait] = [s.wait for s in waiting]
+        for wait in waits:
             if isinstance(wait, PhaseWait):
                 which = wait.which[wait.rows == row]
                 barriers = wait.barriers
@@ -145,10 +170,11 @@ class Scheduler:
                     barriers.pending[row, which].min() < barriers.count[row, which].min()
                     and (barriers.pending[row, which] <= 0).any()
                 ):
-                    return f.EXPECTED_BYTES
-        if waiting and all(isinstance(s.wait, BarrierWait) for s in waiting):
-            return f.BARRIER_DIVERGENCE
-        return f.DEADLOCK
+                    return f.EXPECTED_BYTES, wait
+        if all(isinstance(wait, BarrierWait) for wait in waits):
+            return f.BARRIER_DIVERGENCE, waits[0]
+        budgets = [wait for wait in waits if isinstance(wait, RegisterWait)]
+        return f.DEADLOCK, [*budgets, *waits][0]
 
 
 def _at_block_barrier(strand: Strand) -> bool:

@@ -309,8 +309,15 @@ class _Launch:
             env.set(kernel.launched, scalar(self.grid[0], kernel.launched.dtype))
         frame = Frame(np.arange(group.size), lanes, env, group.size)
         late = self.how.schedule != "eager"
-        root = Strand(group, self.code, Clock(timeline, "block"), frame, kernel.body, late)
-        Scheduler(group, root, self.how.schedule, self.how.seed).run()
+        frames = [frame]
+        if self.code.asks(kernel.body):  # blocks wait for each other: each runs by itself
+            rows = np.arange(group.size)
+            frames = [frame.narrowed(rows == r, None, group.size) for r in rows]
+        roots = [
+            Strand(group, self.code, Clock(timeline, "block"), part, kernel.body, late)
+            for part in frames
+        ]
+        Scheduler(group, roots, self.how.schedule, self.how.seed).run()
         return group
 
     def _timeline(self, numbers: Array) -> Timeline | None:

@@ -81,8 +81,10 @@ def coordinates(number: int, threads: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(out)
 
 
-def require(group: BlockGroup, frame: Frame, loc: Loc | None, ok: Any, text: str) -> None:
-    """Report an assertion that fails in an active lane, and stop the blocks in which it does."""
+def require(
+    group: BlockGroup, frame: Frame, loc: Loc | None, ok: Any, text: str, code: str = f.ASSERTION
+) -> None:
+    """Report what fails to hold in an active lane, and stop the blocks in which it does."""
     bad = ~np.broadcast_to(np.asarray(ok, np.bool_), frame.shape)
     if frame.mask is not None:
         bad = bad & frame.mask
@@ -90,6 +92,6 @@ def require(group: BlockGroup, frame: Frame, loc: Loc | None, ok: Any, text: str
         return
     first = np.unravel_index(int(bad.argmax()), bad.shape)
     row, lane = int(first[-2]), int(first[-1])
-    group.report(f.ASSERTION, text, loc, row=int(frame.rows[row]), thread=int(frame.lanes[lane]))
+    group.report(code, text, loc, row=int(frame.rows[row]), thread=int(frame.lanes[lane]))
     rows = bad.any(axis=tuple(a for a in range(bad.ndim) if a != bad.ndim - 2))
     group.stop(frame.rows[rows])

@@ -16,7 +16,7 @@ from tilelab.sim.loops import going, iterations, together, while_true
 from tilelab.sim.partition import apart
 from tilelab.sim.statements import bind_result, sides
 from tilelab.sim.strand import Parting, Strand
-from tilelab.sim.waits import HandOver, JoinWait
+from tilelab.sim.waits import HandOver, JoinWait, Turn
 from tilelab.thread import Invoke, Role, WarpRoles
 
 _NOTHING = Seq(())
@@ -57,7 +57,13 @@ def _drive_for(s: Strand, stmt: For, frame: Frame) -> Iterator[Any]:
 
 
 def _drive_while(s: Strand, stmt: While, frame: Frame) -> Iterator[Any]:
-    yield from _drive_loop(s, stmt.body, while_true(s, stmt, frame))
+    if not s.code.asks(stmt):
+        yield from _drive_loop(s, stmt.body, while_true(s, stmt, frame))
+        return
+    for inner in while_true(s, stmt, frame):
+        yield from _fork(s, [(s.role, stmt.body, part) for part in together(s, stmt.body, inner)],
+                         stmt)  # fmt: skip
+        yield Turn(inner.rows, stmt.loc)
 
 
 def _drive_loop(s: Strand, body: Seq, frames: Iterator[Frame]) -> Iterator[Any]:

@@ -113,6 +113,11 @@ class HandOver:
 
 
 @dataclass
+class Turn(HandOver):
+    """No wait: a loop asks for what others must do first, and they get their turn."""
+
+
+@dataclass
 class JoinWait:
     """The sides of a branch have ended."""
 

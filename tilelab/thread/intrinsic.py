@@ -77,6 +77,25 @@ class Machine(Protocol):
         """Report a finding unless the running lanes are whole groups of `size` threads."""
         ...
 
+    def together(self, mask: Array, what: str) -> Array | None:
+        """Report a finding, and stop the blocks, unless the lanes that the running ones name in
+        `mask` run, too, and each names itself. None: whole warps in which all name all; else the
+        masks (..., blocks, warps, 32), 0 for lanes that do not run."""
+        ...
+
+    def takes_part(self, ok: Array, text: str) -> None:
+        """Report a finding about partial warps, and stop the blocks, where a running lane has
+        `ok` false."""
+        ...
+
+    def by_warp(self, values: Array) -> Array:
+        """(..., blocks, lanes) -> (..., blocks, warps, 32), zeros for lanes that do not run."""
+        ...
+
+    def by_lane(self, values: Array) -> Array:
+        """The reverse of `by_warp`."""
+        ...
+
     def sync_warp(self) -> None:
         """The running lanes of each warp wait for each other: later accesses to memory follow
         their earlier ones."""

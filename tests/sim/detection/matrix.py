@@ -25,7 +25,8 @@ BY_HAND = {"tl.disable_thread_storage_sync": True}
 class Entry:
     """`make(ok)` gives the program: right when `ok`, else with a bug of `codes` at a marked line.
 
-    inputs: values by parameter name instead of counting ones (a number fills).
+    inputs: values by parameter name instead of counting ones (a number fills). source: the
+    function whose lines are marked, by `mark`, if not `make`.
     """
 
     make: Callable[[bool], Any]
@@ -34,6 +35,8 @@ class Entry:
     configs: dict[str, Any] = field(default_factory=dict[str, Any])
     inputs: dict[str, Any] = field(default_factory=dict[str, Any])
     out_idx: Any = None
+    source: Any = None
+    mark: str = MARK
 
     @property
     def name(self) -> str:
@@ -41,8 +44,8 @@ class Entry:
 
     def lines(self) -> list[int]:
         """Lines of the file that the finding may name."""
-        text, first = inspect.getsourcelines(self.make)
-        return [first + i for i, line in enumerate(text) if line.rstrip().endswith(MARK)]
+        text, first = inspect.getsourcelines(self.source or self.make)
+        return [first + i for i, line in enumerate(text) if line.rstrip().endswith(self.mark)]
 
     def kernel(self, ok: bool) -> Any:
         return tilelab.compile(

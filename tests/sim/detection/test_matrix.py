@@ -5,14 +5,20 @@ from __future__ import annotations
 import pytest
 
 from tests.sim.detection import (
+    aliases,
     barriers,
+    between,
     blocks,
     bounds,
+    copied,
     copies,
     elements,
     races,
+    rings,
+    roles,
     slots,
     stuck,
+    tails,
     uninitialised,
     waits,
     warps,
@@ -20,14 +26,26 @@ from tests.sim.detection import (
 from tests.sim.detection.matrix import Entry
 
 CLASSES = {
-    "out-of-bounds read": [*bounds.READS, *elements.BOUNDS_READ],
-    "out-of-bounds write": [*bounds.WRITES, *elements.BOUNDS_WRITE],
-    "uninitialised read": [*uninitialised.READS, *elements.UNSET],
-    "shared race": [*races.SHARED, *warps.SHARED],
-    "global race": [*races.GLOBAL, *blocks.GLOBAL],
-    "missing async wait": [*waits.ASYNC, *copies.ASYNC],
-    "barrier divergence or deadlock": [*barriers.STUCK, *stuck.STUCK],
-    "slot reused too early": [*waits.SLOTS, *slots.SLOTS],
+    "out-of-bounds read": [
+        *bounds.READS,
+        *elements.BOUNDS_READ,
+        *tails.BOUNDS_READ,
+        *copied.BOUNDS_READ,
+    ],
+    "out-of-bounds write": [*bounds.WRITES, *elements.BOUNDS_WRITE, *tails.BOUNDS_WRITE],
+    "uninitialised read": [*uninitialised.READS, *elements.UNSET, *tails.UNSET],
+    "shared race": [*races.SHARED, *warps.SHARED, *aliases.SHARED],
+    "global race": [*races.GLOBAL, *blocks.GLOBAL, *between.GLOBAL],
+    "missing async wait": [*waits.ASYNC, *copies.ASYNC, *rings.ASYNC, *roles.ASYNC, *copied.ASYNC],
+    "barrier divergence or deadlock": [
+        *barriers.STUCK,
+        *stuck.STUCK,
+        *rings.STUCK,
+        *roles.STUCK,
+        *between.STUCK,
+        *aliases.STUCK,
+    ],
+    "slot reused too early": [*waits.SLOTS, *slots.SLOTS, *rings.SLOTS, *copied.SLOTS],
 }
 ENTRIES = [e for entries in CLASSES.values() for e in entries]
 every = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)

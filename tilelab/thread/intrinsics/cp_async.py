@@ -11,6 +11,8 @@ from tilelab.thread.intrinsics.helpers import INLINE, SMEM_ADDR
 
 _SOURCE = "PTX ISA, cp.async"
 _DST, _SRC = Param("dst", "writes"), Param("src", "reads")
+PREDICATE = Param("ok", "value")
+"""The last operand of copies that write zeros, without reading the source, where it is false."""
 
 
 @recorded
@@ -54,7 +56,7 @@ template <int N> {INLINE} void cp_async_zfill(void* dst, const void* src, bool o
         m.cp_async(dst, src, nbytes, ok)
 
     return Intrinsic(
-        f"cp_async_zfill_{_width(nbytes)}", (_DST, _SRC, Param("ok", "value")),
+        f"cp_async_zfill_{_width(nbytes)}", (_DST, _SRC, PREDICATE),
         f"tl::cp_async_zfill<{nbytes}>({{dst}}, {{src}}, {{ok}})", text, meaning,
         cost="async", needs=Feature.CP_ASYNC, is_async=True, source=_SOURCE,
         requires=(SMEM_ADDR,),

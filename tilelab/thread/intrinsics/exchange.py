@@ -1,7 +1,7 @@
 """Values that threads of a warp (or block) exchange: shuffles, votes, matches.
 
 Unlike the shuffles of `warp`, which write registers, these give a value: the language offers them
-as functions. All lanes of a warp take part.
+as functions. The lanes take part that a mask names: all of a warp, or those that run.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from tilelab.thread.intrinsics.helpers import INLINE, SHUFFLED
 
 _SHUFFLE, _VOTE = "PTX ISA, shfl.sync", "PTX ISA, vote.sync"
 _VALUE, _MASK = Param("value", "value"), Param("mask", "value")
+
+_NO_PART = "T.shfl_{} reads a lane that its mask does not name: the value is undefined"
 
 Partner = Callable[[Array, Any, Any], Array]
 """(lane in its segment, the operand, segment width) -> the lane of the segment asked for."""
@@ -36,8 +38,13 @@ def shuffle(mode: str) -> Intrinsic:
     function, partner = _MODES[mode]
 
     def meaning(m: Machine, mask: Array, value: Array, choice: Array, width: Array) -> Array:
-        m.whole(WARP, f"T.shfl_{mode}")
-        return _shuffled(m.full(value), m.full(choice), m.full(width), partner)
+        masks = m.together(mask, f"T.shfl_{mode}")
+        full = [m.by_warp(m.full(x)) for x in (value, choice, width)]
+        source = _source(full[1], np.maximum(full[2], 1), partner)
+        if masks is not None and mode in ("sync", "xor"):
+            there = (masks >> source.astype(np.uint32)) & 1 != 0
+            m.takes_part(m.by_lane(there), _NO_PART.format(mode))
+        return m.by_lane(np.take_along_axis(full[0], source, -1))
 
     operands = (_MASK, _VALUE, Param("choice", "value"), Param("width", "value"))
     text = f"""
@@ -50,35 +57,29 @@ template <typename T> {INLINE} T shfl_{mode}(unsigned mask, T value, int choice,
     )  # fmt: skip
 
 
-def _shuffled(value: Array, choice: Array, width: Array, partner: Partner) -> Array:
-    lanes = cast(Array, np.arange(value.shape[-1]))
+def _source(choice: Array, width: Array, partner: Partner) -> Array:
+    """The lane, of its warp, that each lane reads."""
+    lanes = cast(Array, np.arange(WARP))
     first: Array = lanes // width * width
     wanted = partner(lanes - first, choice, width)
-    source = np.where((wanted >= 0) & (wanted < width), first + wanted, lanes)
-    return np.take_along_axis(value, source, -1)
-
-
-def _by_warp(values: Array) -> Array:
-    """(..., lanes) -> (..., warps, 32)."""
-    return values.reshape(*values.shape[:-1], -1, WARP)
-
-
-def _for_all(values: Any) -> Array:
-    """(..., warps) -> (..., lanes): every lane of a warp gets the warp's value."""
-    return np.repeat(values, WARP, axis=-1)
+    return np.where((wanted >= 0) & (wanted < width), first + wanted, lanes)
 
 
 _BITS = np.left_shift(np.uint64(1), np.arange(WARP, dtype=np.uint64))
 
 
-def _ballot(truth: Array) -> Array:
-    return _for_all(np.where(_by_warp(truth), _BITS, np.uint64(0)).sum(-1, dtype=np.uint64))
+def _among(truth: Array, masks: Array | None) -> tuple[Array, Array]:
+    """Bits of the lanes of each lane's mask in which the predicate holds, and the masks."""
+    held = np.where(truth, _BITS, np.uint64(0)).sum(-1, keepdims=True, dtype=np.uint64)
+    every = np.broadcast_to(_BITS.sum(dtype=np.uint64) if masks is None else masks, truth.shape)
+    return held & every.astype(np.uint64), every.astype(np.uint64)
 
 
-def _vote(name: str, function: str, meaning: Callable[[Array], Array]) -> Intrinsic:
+def _vote(name: str, function: str, answer: Callable[[Array, Array], Array]) -> Intrinsic:
     def vote(m: Machine, mask: Array, value: Array) -> Array:
-        m.whole(WARP, f"T.{name}")
-        return meaning(m.full(value).astype(bool))
+        masks = m.together(mask, f"T.{name}")
+        held, named = _among(m.by_warp(m.full(value).astype(bool)), masks)
+        return m.by_lane(answer(held, named))
 
     return Intrinsic(
         name, (_MASK, _VALUE), f"{function}({{mask}}, {{value}})", "", vote, group="warp",
@@ -86,32 +87,32 @@ def _vote(name: str, function: str, meaning: Callable[[Array], Array]) -> Intrin
     )  # fmt: skip
 
 
-ANY_SYNC = _vote("any_sync", "__any_sync", lambda t: _for_all(np.any(_by_warp(t), axis=-1)))
-"""Whether the predicate holds in some lane of the warp."""
-ALL_SYNC = _vote("all_sync", "__all_sync", lambda t: _for_all(np.all(_by_warp(t), axis=-1)))
-"""Whether the predicate holds in every lane of the warp."""
-BALLOT_SYNC = _vote("ballot_sync", "__ballot_sync", _ballot)
+ANY_SYNC = _vote("any_sync", "__any_sync", lambda held, _: held != 0)
+"""Whether the predicate holds in some lane of the mask."""
+ALL_SYNC = _vote("all_sync", "__all_sync", lambda held, named: held == named)
+"""Whether the predicate holds in every lane of the mask."""
+BALLOT_SYNC = _vote("ballot_sync", "__ballot_sync", lambda held, _: held)
 """Bit i says whether the predicate holds in lane i of the warp."""
 
 
-def _same(values: Array) -> Array:
-    """Masks of the lanes of a warp that hold the lane's value, bit by bit equal."""
-    bits = np.dtype(f"u{values.dtype.itemsize}")
-    by_warp = _by_warp(np.ascontiguousarray(values).view(bits))
-    equal = by_warp[..., :, None] == by_warp[..., None, :]
-    masks = np.where(equal, _BITS, np.uint64(0)).sum(-1, dtype=np.uint64)
-    return masks.reshape(values.shape)
+def _same(m: Machine, mask: Array, value: Array, what: str) -> tuple[Array, Array]:
+    """Masks of the lanes that hold a lane's value, bit by bit equal, and of those that could."""
+    masks = m.together(mask, what)
+    values = np.ascontiguousarray(m.by_warp(m.full(value)))
+    bits = values.view(np.dtype(f"u{values.dtype.itemsize}"))
+    equal = bits[..., :, None] == bits[..., None, :]
+    found = np.where(equal, _BITS, np.uint64(0)).sum(-1, dtype=np.uint64)
+    named = np.broadcast_to(_BITS.sum(dtype=np.uint64) if masks is None else masks, found.shape)
+    return found & named.astype(np.uint64), named.astype(np.uint64)
 
 
 def _match_any(m: Machine, mask: Array, value: Array) -> Array:
-    m.whole(WARP, "T.match_any_sync")
-    return _same(m.full(value))
+    return m.by_lane(_same(m, mask, value, "T.match_any_sync")[0])
 
 
 def _match_all(m: Machine, mask: Array, value: Array) -> Array:
-    m.whole(WARP, "T.match_all_sync")
-    found = _same(m.full(value))
-    return np.where(found == _BITS.sum(dtype=np.uint64), found, np.uint64(0))
+    found, named = _same(m, mask, value, "T.match_all_sync")
+    return m.by_lane(np.where(found == named, found, np.uint64(0)))
 
 
 MATCH_ANY_SYNC = Intrinsic(
@@ -129,11 +130,12 @@ MATCH_ALL_SYNC = Intrinsic(
     "match_all_sync", (_MASK, _VALUE), "tl::match_all_sync({mask}, {value})", _MATCH_ALL_TEXT,
     _match_all, group="warp", cost="alu", source="PTX ISA, match.sync",
 )  # fmt: skip
-"""The mask of all lanes when they hold one value, else 0."""
+"""The mask when all its lanes hold one value, else 0."""
 
 
 def _active(m: Machine) -> Array:
-    return _ballot(m.active())
+    on = m.by_warp(m.active())
+    return m.by_lane(_among(on, None)[0])
 
 
 ACTIVEMASK = Intrinsic(
@@ -167,6 +169,7 @@ SYNCTHREADS_OR = _counted("syncthreads_or", "__syncthreads_or", lambda n, _: n >
 
 
 def _sync_warp(m: Machine, mask: Array) -> None:
+    m.together(mask, "T.sync_warp")
     m.sync_warp()
 
 
