@@ -82,6 +82,10 @@ class MBarriers:
         index = np.unravel_index(which, self.shape)
         return f"{self.buffer.name}[{', '.join(str(int(i)) for i in index)}]"
 
+    def index(self, which: int) -> tuple[int, ...]:
+        """Where a barrier lies in its buffer."""
+        return tuple(int(i) for i in np.unravel_index(which, self.shape))
+
     def state(self, row: int, which: int) -> str:
         """A sentence on one barrier of one block."""
         if not self.ready[row, which]:

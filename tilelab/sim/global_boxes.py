@@ -115,9 +115,11 @@ def before_load(transfer: Transfer) -> None:
         what = "a barrier" if late.any() else "fence.proxy.async"
         text = f"a TMA load reads what threads have written to {buffer.root.name}, without {what} "
         mark = int(own[int((late if late.any() else bare).argmax())])
+        corner = dict(zip(tensor_map.axes, reversed(start), strict=True))
         group.report(
             f.RACE, text + "in between", transfer.loc, row=int(row), thread=transfer.warp * WARP,
-            buffer=buffer, other=group.order.place(mark)[0],
+            buffer=buffer, index=tuple(corner[a] for a in sorted(corner)),
+            other=group.order.place(mark)[0],
             hint="put T.fence_proxy_async() and a barrier between the stores and the copy",
         )  # fmt: skip
         return
@@ -133,10 +135,12 @@ def _check_landed(transfer: Transfer) -> None:
             its = store.coords[store.rows == row]
             if not len(its) or not _meet(transfer.tensor_map, transfer.coords[i], store, its[0]):
                 continue
+            first = np.maximum(transfer.coords[i], its[0])  # of both boxes
+            index = dict(zip(transfer.tensor_map.axes, first.tolist(), strict=True))
             text = f"a TMA load reads {buffer.root.name} before the TMA store to it is complete"
             group.report(
                 f.MISSING_WAIT, text, transfer.loc, row=int(row), thread=transfer.warp * WARP,
-                buffer=buffer, other=store.loc,
+                buffer=buffer, index=tuple(index[a] for a in sorted(index)), other=store.loc,
                 hint="wait for all of the store: T.tma_store_wait(0, read=False), then a barrier",
             )  # fmt: skip
             return

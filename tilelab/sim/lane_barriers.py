@@ -106,6 +106,7 @@ class BarrierLanes(Lanes):
                 f.BARRIER_MISUSE,
                 f"{name} gets more arrivals in one phase than the "
                 f"{int(barriers.count[frame.rows[at], which[at]])} it was initialised with", at,
+                buffer=barriers.buffer, index=barriers.index(int(which[at])),
             )  # fmt: skip
             group.stop(frame.rows[surplus])
         kind = "expect" if np.any(num_bytes) else "arrive"
@@ -125,18 +126,22 @@ class BarrierLanes(Lanes):
         if bad.any():
             at = int(bad.argmax())
             name = barriers.name(int(which[at]))
-            self.report(f.BARRIER_MISUSE, f"{name} is used before it is initialised", at)
+            text = f"{name} is used before it is initialised"
+            index = barriers.index(int(which[at]))
+            self.report(f.BARRIER_MISUSE, text, at, buffer=barriers.buffer, index=index)
             self.group.stop(rows[bad])
             return
         one = int(which[0])
         seen = clocks.now[clocks.column(rows), self.warps(), barriers.init_warp[one]]
         if (seen < barriers.init_clock[one]).any():
             text = f"warp {barriers.init_warp[one]} initialises {barriers.name(one)}, and no "
-            self.report(f.RACE, text + "barrier lets this warp know before it uses it")
+            text += "barrier lets this warp know before it uses it"
+            self.report(f.RACE, text, buffer=barriers.buffer, index=barriers.index(one))
         fenced = clocks.init_fenced[clocks.column(rows), barriers.init_warp[one]]
         if by_copy and (fenced < barriers.init_clock[one]).any():
             text = f"{barriers.name(one)} is initialised without a fence (mbarrier_init_fence) "
-            self.report(f.RACE, text + "before an asynchronous copy completes at it")
+            text += "before an asynchronous copy completes at it"
+            self.report(f.RACE, text, buffer=barriers.buffer, index=barriers.index(one))
 
     def mbarrier_wait(self, bar: Place, parity: Any) -> Iterator[Any]:
         """Wait for the phase of a parity to complete."""

@@ -223,6 +223,7 @@ class CopyLanes(BarrierLanes):
             self.group.report(
                 f.MISSING_WAIT, text, transfer.loc, row=int(transfer.rows[0]),
                 thread=transfer.warp * 32, buffer=buffer,
+                index=transfer.corner(),
             )  # fmt: skip
             transfer.finish_store()
 

@@ -187,12 +187,15 @@ class Lanes:
         """Add work of every active lane to a counter."""
         self.group.counters.add(self.memory.loc, counter, per_lane * self.frame.active())
 
-    def report(self, code: str, text: str, at: int = 0, hint: str = "") -> None:
+    def report(
+        self, code: str, text: str, at: int = 0, hint: str = "", buffer: Any = None,
+        index: tuple[int, ...] | None = None,
+    ) -> None:  # fmt: skip
         """A finding about the first lane of a row of the frame."""
         frame = self.frame
         self.group.report(
             code, text, self.memory.loc, row=int(frame.rows[at]), thread=int(frame.lanes[0]),
-            hint=hint,
+            hint=hint, buffer=buffer, index=index,
         )  # fmt: skip
 
     def warps(self) -> Array:

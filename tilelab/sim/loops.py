@@ -20,6 +20,8 @@ from tilelab.sim.strand import Strand
 MAX_ITERATIONS = 10_000_000
 SURE = 1_000
 """Iterations after which a loop that does the same again and again is reported."""
+ASKED = 20
+"""The same of a loop that asks others, when all of them only ask: turns of each block."""
 LARGE = 1 << 20
 """Bytes of registers up to which they are compared between iterations."""
 PATIENCE = 20_000
@@ -123,7 +125,7 @@ def while_true(s: Strand, stmt: While, frame: Frame) -> Iterator[Frame]:
             inner = threads.next(size)
             if inner is None:
                 return
-        repeats = count >= SURE and (s.code.endless(stmt) or seen.before(inner, count))
+        repeats = count >= seen.after and (s.code.endless(stmt) or seen.before(inner, count))
         if repeats or (count >= PATIENCE and _too_long(s, count, started)):
             what = ": its variables are what they were before" if repeats else ""
             if repeats and seen.asks:
@@ -153,9 +155,9 @@ class _Seen:
     def __init__(self, s: Strand, stmt: While, threads: LoopThreads) -> None:
         self.s, self.threads = s, threads
         self.registers = s.code.state(stmt, s.group.order.writes)
-        self.next = SURE
         self.kept: list[Array] | None = None
         self.asks = s.code.asks(stmt)
+        self.next = self.after = ASKED if self.asks else SURE
         self.marks = -1
 
     def before(self, frame: Frame, count: int) -> bool:
@@ -168,7 +170,7 @@ class _Seen:
         arrays = [r[:, frame.rows] for r in registers]
         if self.kept is not None and self.marks == self.threads.marks:
             same = (self.kept or self.asks) and all(map(_same_bits, arrays, self.kept))
-            if same and (not self.asks or self.s.group.idle > SURE):
+            if same and (not self.asks or self.s.group.idle > ASKED * (4 + self.s.group.size)):
                 return True
         if count >= self.next:
             self.next += self.next // 2

@@ -168,8 +168,13 @@ def _inside(index: Value, extent: int) -> bool:
 
 def same_bits(a: Array, b: Array, frame: Frame) -> bool:
     """Whether two arrays of values agree bit by bit where the mask is on."""
+    return not differing(a, b, frame).any()
+
+
+def differing(a: Array, b: Array, frame: Frame) -> Array:
+    """Where two arrays of values differ in a bit, and the mask is on."""
     bits = np.dtype(f"u{a.dtype.itemsize}")
     differ = np.ascontiguousarray(a).view(bits) != np.ascontiguousarray(b).view(bits)
     if frame.mask is not None:
         differ = differ & frame.mask
-    return not differ.any()
+    return differ

@@ -15,7 +15,7 @@ from tilelab.sim.frame import Array
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.strand import Strand
 from tilelab.sim.tma import Transfer
-from tilelab.sim.waits import BarrierWait, JoinWait, PhaseWait, RegisterWait, Turn, Wait
+from tilelab.sim.waits import BarrierWait, JoinWait, PhaseWait, RegisterWait, Turn
 
 Schedule = Literal["late", "eager", "random"]
 SCHEDULES: tuple[Schedule, ...] = ("late", "eager", "random")
@@ -64,14 +64,20 @@ class Scheduler:
             buffer = transfer.place.buffer
             text = f"the kernel ends while a TMA load into {buffer.root.name} is still under way"
             row = int(transfer.rows[0])
-            group.report(f.MISSING_WAIT, text, transfer.loc, row=row, buffer=buffer)
+            group.report(
+                f.MISSING_WAIT, text, transfer.loc, row=row, thread=transfer.thread, buffer=buffer,
+                index=transfer.corner(),
+            )  # fmt: skip
         if group.transfers:
             return
         for barriers in group.mbarriers.values():
             rows, which = np.nonzero((barriers.bytes != 0) & ~group.dead[:, None])
             if len(rows):
                 text = f"at the end of the kernel {barriers.state(int(rows[0]), int(which[0]))}"
-                group.report(f.EXPECTED_BYTES, text, group.kernel.loc, row=int(rows[0]))
+                group.report(
+                    f.EXPECTED_BYTES, text, group.kernel.loc, row=int(rows[0]),
+                    buffer=barriers.buffer, index=barriers.index(int(which[0])),
+                )  # fmt: skip
 
     def _step(self, ready: list[Strand]) -> None:
         pick = int(self.random.integers(len(ready))) if self.schedule == "random" else 0
@@ -155,14 +161,21 @@ class Scheduler:
         parts = [f"{s.role} {s.wait.missing(group, row)}" for s in waiting]
         text = "no thread of the block can go on: " + "; ".join(parts)
         code, cause = self._verdict(waiting, row)
-        hint = f.REGISTERS_HINT if isinstance(cause, RegisterWait) else ""
-        group.report(code, text, cause.loc, row=row, hint=hint)
+        wait, thread = cause.wait, int(cause.frame.lanes[0])
+        hint = f.REGISTERS_HINT if isinstance(wait, RegisterWait) else ""
+        found = (None, None)
+        if isinstance(wait, PhaseWait):
+            found = wait.barriers.buffer, wait.barriers.index(wait.barrier(row))
+        group.report(
+            code, text, wait.loc, row=row, thread=thread, buffer=found[0], index=found[1],
+            hint=hint,
+        )  # fmt: skip
         group.stop(rows)
 
-    def _verdict(self, waiting: list[Strand], row: int) -> tuple[str, Wait]:
-        """The code, and the wait that shows best what is wrong."""
-        waits: list[Wait] = [s.wait for s in waiting]
-        for wait in waits:
+    def _verdict(self, waiting: list[Strand], row: int) -> tuple[str, Strand]:
+        """The code, and the strand whose wait shows best what is wrong."""
+        for strand in waiting:
+            wait = strand.wait
             if isinstance(wait, PhaseWait):
                 which = wait.which[wait.rows == row]
                 barriers = wait.barriers
@@ -170,11 +183,11 @@ class Scheduler:
                     barriers.pending[row, which].min() < barriers.count[row, which].min()
                     and (barriers.pending[row, which] <= 0).any()
                 ):
-                    return f.EXPECTED_BYTES, wait
-        if all(isinstance(wait, BarrierWait) for wait in waits):
-            return f.BARRIER_DIVERGENCE, waits[0]
-        budgets = [wait for wait in waits if isinstance(wait, RegisterWait)]
-        return f.DEADLOCK, [*budgets, *waits][0]
+                    return f.EXPECTED_BYTES, strand
+        if all(isinstance(s.wait, BarrierWait) for s in waiting):
+            return f.BARRIER_DIVERGENCE, waiting[0]
+        budgets = [s for s in waiting if isinstance(s.wait, RegisterWait)]
+        return f.DEADLOCK, [*budgets, *waiting][0]
 
 
 def _at_block_barrier(strand: Strand) -> bool:

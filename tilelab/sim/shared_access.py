@@ -8,7 +8,7 @@ from tilelab.errors import Loc
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, Value
-from tilelab.sim.place import CheckedBase, Place, same_bits, spread
+from tilelab.sim.place import CheckedBase, Place, differing, same_bits, spread
 from tilelab.sim.shadow import ARRIVING, VALID, Access, Clash
 from tilelab.thread import Invoke
 
@@ -63,12 +63,19 @@ class SharedAccess(CheckedBase):
                 self.report_clash(buffer, access, problem, frame, "write")
         group.shared.store(buffer.dtype, where, data, frame)
         if group.findings.wants(f.RACE) and len(frame.lanes) * len(frame.loops or (1,)) > 1:
-            now = group.shared.load(buffer.dtype, where, frame)
-            if not same_bits(now, data, frame):
-                text = (
-                    f"several threads write different values to one element of {buffer.root.name}"
-                )
-                self.report(f.RACE, text, frame, (0, 0), buffer, hint="let one thread write it")
+            lost = differing(group.shared.load(buffer.dtype, where, frame), data, frame)
+            if lost.any():
+                self._report_writers(buffer, where, lost, frame)
+
+    def _report_writers(self, buffer: Buffer, where: Value, lost: Array, frame: Frame) -> None:
+        shape = np.broadcast_shapes(lost.shape, np.shape(where), frame.shape)
+        first = np.unravel_index(int(np.broadcast_to(lost, shape).argmax()), shape)
+        found = self.group.shared.element(int(np.broadcast_to(where, shape)[first]), buffer)
+        text = f"several threads write different values to one element of {buffer.root.name}"
+        self.report(
+            f.RACE, text, frame, first[-2:], buffer, found and found[1],
+            hint="let one thread write it",
+        )  # fmt: skip
 
     def use_shared(
         self, buffer: Buffer, address: Value, width: int, frame: Frame, what: str

@@ -70,6 +70,10 @@ class Transfer:
     def num_bytes(self) -> int:
         return int(np.prod(self.tensor_map.box)) * self.tensor_map.tensor.dtype.bytes
 
+    def corner(self) -> tuple[int, ...]:
+        """The element of the buffer in shared memory that it begins at."""
+        return tuple(int(np.asarray(i).flat[0]) for i in self.place.indices)
+
     def access(self) -> Access:
         """The shadow cells of the box."""
         group, warps = self.group, np.array([self.warp])

@@ -46,9 +46,13 @@ class PhaseWait:
         passed = self.barriers.passed(self.rows, self.which, self.parity)
         return self.rows[~passed & ~group.dead[self.rows]]
 
+    def barrier(self, row: int) -> int:
+        """The number of the barrier that one block waits at."""
+        return int(self.which[int(np.flatnonzero(self.rows == row)[0])])
+
     def missing(self, group: BlockGroup, row: int) -> str:
         at = int(np.flatnonzero(self.rows == row)[0])
-        which, parity = int(self.which[at]), int(self.parity[at])
+        which, parity = self.barrier(row), int(self.parity[at])
         state = self.barriers.state(row, which)
         return f"waits for parity {parity} of {self.barriers.name(which)}; {state}"
 
