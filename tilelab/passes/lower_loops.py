@@ -266,12 +266,7 @@ class Elements:
         for r in refs:
             if r.buffer.scope is Scope.GLOBAL and self.guards:
                 exists = both(exists, self.ctx.indices_in_bounds(r.buffer, r.indices))
-        *others, last = done.operands or (None,)
-        if s.intrinsic.operands[-1:] == (PREDICATE,) and isinstance(last, Expr):
-            # What it does not read it makes zero, which skipping would not.
-            cond = both(last, unheld(exists, frozenset(lasting(last))))
-            assert cond is not None
-            done, exists = replace(done, operands=(*others, cond)), None
+        done, exists = _by_predicate(done, exists)
         return guarded(both(ok, unheld(exists, self.held)), [done], s.loc, unasked=self.unasked)
 
     def operand(self, operand: Operand) -> Operand:
@@ -311,6 +306,17 @@ class Elements:
         start, extent = self.value(s.start), self.value(s.extent)
         step, body = self.value(s.step), self.seq(s.body)
         return replace(s, start=start, extent=extent, step=step, kind=order_of(s), body=body)
+
+
+def _by_predicate(s: Invoke, exists: Expr | None) -> tuple[Invoke, Expr | None]:
+    """An instruction, and what must hold for it to run. One that makes zeros of what its predicate
+    keeps it from reading runs always: skipping it would leave the place as it is."""
+    *others, last = s.operands or (None,)
+    if s.intrinsic.operands[-1:] != (PREDICATE,) or not isinstance(last, Expr):
+        return s, exists
+    cond = both(last, unheld(exists, frozenset(lasting(last))))
+    assert cond is not None
+    return replace(s, operands=(*others, cond)), None
 
 
 def _possible(s: Invoke, ctx: LowerContext) -> Intrinsic:
