@@ -250,24 +250,23 @@ class Elements:
         operands = tuple(self.operand(o) for o in s.operands)
         done = replace(s, intrinsic=_possible(s, self.ctx), operands=operands)
         refs = [o for o in done.operands if isinstance(o, Ref)]
-        roles = {p.role for p in s.intrinsic.operands}
+        changes = {p.role for p in s.intrinsic.operands} & {"writes", "updates"}
         in_memory = any(r.buffer.scope.is_memory for r in refs)
-        ok = self._first_replica() if in_memory and roles & {"writes", "updates"} else None
+        ok = self._first_replica() if in_memory and changes else None
         if s.result is not None:
             if ok is not None:
                 raise TileNotSupported(
                     f"the value of {s.intrinsic.name} is used in a T.Parallel loop whose points "
-                    "several threads hold",
-                    code="TL1751", loc=s.loc,
+                    "several threads hold", code="TL1751", loc=s.loc,
                     hint="use a loop over at least as many points as threads, or one thread",
                 )  # fmt: skip
             return done
         exists: Expr | None = None
-        for r in refs:
-            if r.buffer.scope is Scope.GLOBAL and self.guards:
+        for r in refs if self.guards else ():
+            if r.buffer.scope is Scope.GLOBAL:
                 exists = both(exists, self.ctx.indices_in_bounds(r.buffer, r.indices))
-        done, exists = _by_predicate(done, exists)
-        return guarded(both(ok, unheld(exists, self.held)), [done], s.loc, unasked=self.unasked)
+        done, exists = _by_predicate(done, unheld(exists, self.held))
+        return guarded(both(ok, exists), [done], s.loc, unasked=self.unasked)
 
     def operand(self, operand: Operand) -> Operand:
         """An instruction's operand: a value, or a place."""
