@@ -17,7 +17,7 @@ import tilelab
 import tilelab.language as T
 from tests.browser.conftest import CHROMIUM
 from tests.kernels import gemm
-from tilelab.layout import atoms, row_major
+from tilelab.layout import atoms, row_major, swizzled
 from tilelab.widgets import compare_panel, layout_panel
 from tilelab.widgets.bare import Bare, bare_page
 from tilelab.widgets.host import script
@@ -180,6 +180,15 @@ def test_a_verdict_has_the_colour_of_what_it_says(bare: Bare) -> None:
     bare.page.locator("[data-key=access]").select_option(index=len(transposed().accesses) - 1)
     expect(verdict).to_have_attribute("data-good", "true", timeout=SLOW)
     assert verdict.evaluate(edge) != bad
+
+
+def test_two_layouts_stand_side_by_side(bare: Bare) -> None:
+    bare.page.set_viewport_size({"width": 1000, "height": 900})
+    bare.show(layout_panel(row_major((64, 64), 16), swizzled((64, 64), 16)))
+    boxes = [pane.bounding_box() for pane in bare.page.locator(".tl-pane").all()]
+    bare.page.set_viewport_size({"width": 1280, "height": 900})
+    assert len({box["y"] for box in boxes if box}) == 1 and len(boxes) == 2
+    expect(bare.page.locator(".tl-verdict[data-good]")).to_have_count(2, timeout=SLOW)
 
 
 def test_a_thin_map_is_high_enough_to_point_at(bare: Bare) -> None:

@@ -61,8 +61,9 @@ def test_layouts_hover_and_isolate(widget: Any) -> None:
 
 @on("by_hand")
 def test_layouts_edit_changes_the_conflicts_at_once(widget: Any) -> None:
-    verdict = widget.locator(".tl-verdict")
-    says(verdict, "8-way bank conflict")
+    verdict = widget.locator(".tl-verdict").first
+    says(verdict, "layout 1", "8-way bank conflict")
+    says(widget.locator(".tl-verdict").nth(1), "layout 2", "no bank conflict")
     write(widget.locator("[data-key=expression-0]"), "padded(shape, bits, 8)")
     says(verdict, "no bank conflict")
     write(widget.locator("[data-key=expression-0]"), "swizzled(shape, bits, 48)")

@@ -66,7 +66,10 @@ def test_tiles_of_single_threads_are_explored_too() -> None:
 def test_two_layouts_are_compared_and_edited() -> None:
     panel = layout_panel(row_major((64, 64), 16), swizzled((64, 64), 16))
     assert panel.shown == [0, 1]
-    assert "8-way" in panel.state()["access"]["verdict"]
+    access = panel.state()["access"]
+    assert "8-way" in access["verdict"] and not access["good"]
+    (other,) = access["others"]
+    assert other["name"] == "layout 2" and other["good"] and "no bank" in other["verdict"]
     panel.answer({"edit": 0, "expression": "padded(shape, bits, 8)"})
     assert panel.state()["access"]["verdict"].endswith("no bank conflict")
     assert panel.state()["panes"][0]["reason"] == "edited by hand"

@@ -135,7 +135,7 @@ class LayoutPanel:
             "panes": [self._pane(k, view) for k, view in views],
             "colours": list(lane_colours()),
             "patterns": {name: words for name, (words, _) in PATTERNS.items()},
-            "access": next((self._access(v) for _, v in views if isinstance(v, SharedView)), None),
+            "access": self._access([v for _, v in views if isinstance(v, SharedView)]),
         }
 
     def answer(self, request: Mapping[str, Any]) -> None:
@@ -192,16 +192,26 @@ class LayoutPanel:
             "replication": view.replication,
         }
 
-    def _access(self, view: SharedView) -> dict[str, Any]:
-        widths = [v for v in VECTORS if v * view.element_bits in (8, 16, 32, 64, 128)]
+    def _access(self, tiles: Sequence[SharedView]) -> dict[str, Any] | None:
+        """The access to the first of the shown tiles, and what becomes of it in the second."""
+        if not tiles:
+            return None
+        widths = [v for v in VECTORS if v * tiles[0].element_bits in (8, 16, 32, 64, 128)]
         vector = self.vector if self.vector in widths else widths[-1]
+        first, *others = (_judged(tile, self.pattern, vector) for tile in tiles)
         data = {"pattern": self.pattern, "vector": vector, "vectors": widths}
-        try:
-            access = access_of(view, self.pattern, vector)
-        except TileError as error:
-            return {**data, "verdict": error.message, "svg": "", "text": str(error)}
-        words = {"verdict": access.verdict(), "svg": access.to_svg(), "text": access.to_text()}
-        return {**data, **words}
+        return {**data, **first, "others": others}
+
+
+def _judged(tile: SharedView, pattern: str, vector: int) -> dict[str, Any]:
+    """An access to a tile as words and a picture; in words alone where it cannot be made."""
+    try:
+        access = access_of(tile, pattern, vector)
+    except TileError as error:
+        return {"name": tile.buffer, "verdict": error.message, "good": False, "svg": "",
+                "text": str(error)}  # fmt: skip
+    return {"name": tile.buffer, "verdict": access.verdict(), "good": access.degree <= 1,
+            "svg": access.to_svg(), "text": access.to_text()}  # fmt: skip
 
 
 def edited(old: Entry, expression: str) -> Entry:

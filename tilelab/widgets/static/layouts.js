@@ -239,7 +239,9 @@ function picker(state, memory) {
 }
 
 function accessPart(state, ask, memory) {
-  const access = state.access;
+  const access = state.access, tiles = [access, ...access.others];
+  const verdicts = tiles.map((tile) => node("p", { class: "tl-verdict", "data-good": String(tile.good) },
+    tiles.length > 1 ? `${tile.name}: ${tile.verdict}` : tile.verdict));
   return node("div", { class: "tl-access" },
     node("div", { class: "tl-bar" },
       choice("one warp reads", Object.entries(state.patterns), access.pattern,
@@ -247,10 +249,10 @@ function accessPart(state, ask, memory) {
       choice("elements a lane", access.vectors.map((v) => [String(v), String(v)]),
         String(access.vector),
         (v) => ask({ access: { pattern: access.pattern, vector: Number(v) } }), "vector")),
-    node("p", { class: "tl-verdict" }, access.verdict),
-    access.svg ? picture(access.svg, "access") : null,
+    ...verdicts,
+    ...tiles.map((tile, k) => tile.svg ? picture(tile.svg, `access-${k}`) : null),
     folded("the access as text", () => node("pre", { class: "tl-scroll", tabindex: 0 },
-      access.text), memory, "access-text"));
+      tiles.map((tile) => tile.text).join("\n")), memory, "access-text"));
 }
 
 const HINT = "Point at an element, or go to the map by Tab and use the arrow keys. " +
