@@ -9,7 +9,7 @@ import itertools
 import linecache
 import os
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType, TracebackType
 from typing import Any
@@ -18,6 +18,19 @@ _LIBRARIES = tuple(
     {os.path.dirname(__file__), *map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))}
 )
 """Folders whose code is not the user's: a place there says nothing of the program."""
+
+
+_namers: list[Callable[[str], str | None]] = []
+
+
+def name_files(namer: Callable[[str], str | None] | None) -> None:
+    """Let a host say what a file is called in messages (a notebook's cell has a file that nobody
+    knows); a namer answers None for files that it does not know. None: as they are again."""
+    _namers[:] = [] if namer is None else [namer]
+
+
+def _file_name(file: str) -> str:
+    return next((name for namer in _namers if (name := namer(file))), file)
 
 
 @dataclass(frozen=True)
@@ -41,11 +54,11 @@ class Loc:
         return linecache.getline(self.file, self.line).rstrip("\n")
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{_file_name(self.file)}:{self.line}"
 
     def excerpt(self) -> str:
         """The line with a caret under the range, the form every error message shows."""
-        where = f"  at {self.file}, line {self.line}"
+        where = f"  at {_file_name(self.file)}, line {self.line}"
         if self.function:
             where += f", in {self.function}"
         text = self.text()

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,15 @@ def _free_port() -> int:
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the notebook in a JupyterLab of its own."""
+    with served(tmp_path_factory.mktemp("lab"), "jupyterlab") as (address, token):
+        yield f"{address}/lab/tree/widgets.ipynb?reset&token={token}"
+
+
+@contextmanager
+def served(folder: Path, module: str) -> Generator[tuple[str, str]]:
+    """The address and the token of a server of `module` with the notebook of widgets."""
     if not CHROMIUM:
         pytest.skip("no chromium is installed (apt-get install chromium)")
-    folder = tmp_path_factory.mktemp("lab")
     _notebook(folder)
     quiet = folder / "config/lab/user-settings/@jupyterlab/apputils-extension"
     quiet.mkdir(parents=True)
@@ -104,7 +111,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
     }
     command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}",
+        sys.executable, "-m", module, "--no-browser", "--ip=127.0.0.1", f"--port={port}",
         f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}", "--allow-root",
        ]  # fmt: skip
     log = (folder / "log.txt").open("w")
@@ -112,7 +119,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     address = f"http://127.0.0.1:{port}"
     try:
         _wait_for(f"{address}/api?token={token}", server, folder / "log.txt")
-        yield f"{address}/lab/tree/widgets.ipynb?reset&token={token}"
+        yield address, token
     finally:
         server.terminate()
         server.wait(30)
@@ -128,7 +135,7 @@ def _wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
             return
         except OSError:
             time.sleep(0.1)
-    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
+    raise RuntimeError(f"the server did not start:\n{log.read_text()[-3000:]}")
 
 
 @pytest.fixture(scope="module")
@@ -138,32 +145,40 @@ def page(lab: str) -> Iterator[Any]:
 
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        context = browser.new_context(viewport={"width": 1500, "height": 1200})
-        # Nothing may come from elsewhere: widgets work offline.
-        outside: list[str] = []
-        context.route(
-            lambda url: (
-                not url.startswith(("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:"))
-            ),
-            lambda route: (outside.append(route.request.url), route.abort())[1],
-        )
-        page = context.new_page()
-        page.outside = outside
+        page = offline_page(browser)
         page.goto(lab)
         page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
         page.wait_for_selector("text=Python 3 (ipykernel) | Idle", timeout=60_000)
-        page.keyboard.press("Escape")
-        page.click("text=Run >> nth=0")
-        page.click("text=Run All Cells >> nth=0")
-        page.wait_for_function(
-            """n => {
-              document.querySelector('.jp-Dialog .jp-mod-accept')?.click();
-              return document.querySelectorAll('.tilelab[data-painted]').length >= n;
-            }""",
-            arg=len(CELLS), timeout=120_000, polling=200,
-        )  # fmt: skip
+        run_all(page)
         yield page
         browser.close()
+
+
+def offline_page(browser: Any) -> Any:
+    """A page to which nothing may come from elsewhere: widgets work offline."""
+    context = browser.new_context(viewport={"width": 1500, "height": 1200})
+    outside: list[str] = []
+    context.route(
+        lambda url: not url.startswith(("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:")),
+        lambda route: (outside.append(route.request.url), route.abort())[1],
+    )
+    page = context.new_page()
+    page.outside = outside
+    return page
+
+
+def run_all(page: Any) -> None:
+    """Run every cell, and wait until every widget is painted."""
+    page.keyboard.press("Escape")
+    page.click("text=Run >> nth=0")
+    page.click("text=Run All Cells >> nth=0")
+    page.wait_for_function(
+        """n => {
+          document.querySelector('.jp-Dialog .jp-mod-accept')?.click();
+          return document.querySelectorAll('.tilelab[data-painted]').length >= n;
+        }""",
+        arg=len(CELLS), timeout=120_000, polling=200,
+    )  # fmt: skip
 
 
 @pytest.fixture

@@ -54,7 +54,9 @@ def run(shell: Any, line: str, body: str = BODY) -> Any:
 
 
 def published(shell: Any) -> list[dict[str, Any]]:
-    return [output["data"] for output in shell.display_pub.outputs]
+    """Bundles of data, without the line that tells of progress where a step takes long."""
+    outputs = shell.display_pub.outputs
+    return [o["data"] for o in outputs if not (o.get("transient") or {}).get("display_id")]
 
 
 def test_cell_shows_three_pictures_and_names_the_kernel(shell: Any) -> None:
@@ -177,12 +179,57 @@ def test_eager_functions_take_sizes_from_inputs_or_constants(shell: Any) -> None
     assert torch.equal(shell.user_ns["B"], 2 * x)
 
 
+@pytest.mark.parametrize(
+    ("cell", "line"),
+    [
+        (f"%%tilelang M=128 --devise cuda\n{BODY}", "%%tilelang M=128 --devise cuda"),
+        ("%tilelab show nothing", "%tilelab show nothing"),
+        ("%tilelab", "%tilelab"),
+    ],
+)
+def test_a_magics_own_errors_show_its_line_as_it_was_written(
+    cell: str, line: str, shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not shell.run_cell(cell).success
+    said = capsys.readouterr().out
+    assert f"    {line}\n    {'^' * len(line)}\n" in said and "get_ipython" not in said
+
+
+def test_cells_are_called_by_their_names_in_reports_and_notes(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = BODY.replace("            T.clear(c)\n", "")
+    assert run(shell, f"--show none --out-idx -1 {SIZES}", body).success
+    shell.run_cell(
+        "import torch\na = torch.ones(128, 128).half()\nfound = matmul_kernel.simulate(a, a)"
+    )
+    assert "at Cell In[" in str(shell.user_ns["found"])
+    capsys.readouterr()
+    shell.run_cell("matmul_kernel(a)")
+    said = capsys.readouterr().out
+    assert "is defined at Cell In[" in said and "<ipython" not in said
+
+
+def test_device_says_where_the_cell_and_its_run_work(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks = "import torch\nA = torch.ones(128, 128, device='cuda').half()\nB = A\n" + BODY
+    line = f"--show none --run --out-idx -1 {SIZES}"
+    assert run(shell, f"{line} --device sim", asks).success
+    assert shell.user_ns["A"].device.type == shell.user_ns["C"].device.type == "cpu"
+    assert (shell.user_ns["C"] == 128).all()
+    if not pytest.importorskip("torch").cuda.is_available():
+        assert not run(shell, f"{line} --device cuda").success
+        assert "TL1707" in capsys.readouterr().out
+
+
 def test_line_magic(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(shell, f"--show none {SIZES}").success
     report = shell.run_line_magic("tilelab", "show matmul_kernel --show memory,pipeline")
     assert [view.kind for view in report.views] == ["memory", "pipeline"]
     shell.run_line_magic("tilelab", "doctor")
-    assert "simulate" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "simulate" in said and "anywidget" in said
     shell.run_cell("%tilelab show matmul_kernl")
     assert "did you mean matmul_kernel?" in capsys.readouterr().out
 

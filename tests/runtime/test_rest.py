@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import math
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -116,6 +118,18 @@ def test_doctor_survives_a_broken_part(monkeypatch: pytest.MonkeyPatch) -> None:
     checks = {c.name: c for c in doctor.diagnose()}
     assert not checks["CUDA headers"].ok and "cannot be read" in checks["CUDA headers"].found
     assert not checks["compile"].ok
+
+
+def test_doctor_looks_at_what_widgets_need(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = {c.name: c for c in doctor.diagnose()}["widgets"]
+    assert found.ok and "anywidget" in found.found
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "prefix", str(tmp_path))
+        lost = {c.name: c for c in doctor.diagnose()}["widgets"]
+        assert not lost.ok and "--force-reinstall anywidget" in lost.remedy
+        patch.setitem(sys.modules, "google.colab", sys)
+        colab = {c.name: c for c in doctor.diagnose()}["widgets"]
+        assert colab.ok and "enable_custom_widget_manager" in colab.found
 
 
 @pytest.mark.skipif(driver.find() is not None, reason="there is a GPU")

@@ -201,7 +201,8 @@ def inputs_for(kernel: JITKernel, names: Mapping[str, Any], given: Sequence[str]
         lacking = f": {', '.join(missing)} not defined" if missing else ""
         raise TileRuntimeError(
             f"{kernel.name} takes {len(wanted)} inputs ({shapes}){lacking}", code=NO_INPUT,
-            hint="define variables with the parameters' names, or list them: --inputs a,b",
+            hint="define variables with the parameters' names, or list them: --inputs a,b; "
+            "--out-idx -1 has the last parameter made and returned",
         )  # fmt: skip
     return [names[word] for word in words]
 

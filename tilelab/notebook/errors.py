@@ -6,9 +6,10 @@ is tilelab's bug, and a report needs it.
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
-from tilelab.errors import TileError, TileInternalError
+from tilelab.errors import TileError, TileInternalError, name_files
 
 
 class CellSyntaxError(SyntaxError):
@@ -16,25 +17,30 @@ class CellSyntaxError(SyntaxError):
 
 
 def lines_of(error: TileError, shell: Any) -> list[str]:
-    """An error as a cell shows it: its kind, then its message without a traceback.
-
-    Cells are called what the notebook calls them: "Cell In[3]".
-    """
+    """An error as a cell shows it: its kind, then its message without a traceback, at a magic's
+    line as it was written."""
     text = f"{type(error).__name__} {error}"
-    for file in _files(error):
-        name = shell.compile.format_code_name(file)
-        if name is not None:
-            text = text.replace(f"at {file},", f"at {' '.join(name)},")
+    written = "" if error.place is None else _magic_line(error.place.text())
+    if error.place is not None and written:
+        before = error.place.excerpt()
+        where = before.splitlines()[0]
+        text = text.replace(before, f"{where}\n    {written}\n    {'^' * len(written)}")
     return text.splitlines()
 
 
-def _files(error: TileError) -> set[str]:
-    found: set[str] = set()
-    place = error.place
-    while place is not None:
-        found.add(place.file)
-        place = place.caller
-    return found
+def _magic_line(text: str) -> str:
+    """The magic that a line of Python stands for, which IPython made of it; "" for no magic."""
+    for call, sign in (("run_cell_magic", "%%"), ("run_line_magic", "%")):
+        if text.startswith(f"get_ipython().{call}("):
+            name, line, *_ = map(ast.literal_eval, ast.parse(text, mode="eval").body.args)  # type: ignore[attr-defined]
+            return f"{sign}{name} {line}".rstrip()
+    return ""
+
+
+def _cell_name(shell: Any, file: str) -> str | None:
+    """What the notebook calls the file of a cell: "Cell In[3]"."""
+    name = shell.compile.format_code_name(file)
+    return None if name is None else " ".join(name)
 
 
 def _handle(shell: Any, kind: Any, error: Any, trace: Any, tb_offset: Any = None) -> list[str]:
@@ -54,10 +60,12 @@ def _handle(shell: Any, kind: Any, error: Any, trace: Any, tb_offset: Any = None
 
 
 def install(shell: Any) -> None:
-    """Show TileErrors in their own words from now on."""
+    """Show TileErrors in their own words from now on, and call cells what the notebook does."""
+    name_files(lambda file: _cell_name(shell, file))
     shell.set_custom_exc((TileError, CellSyntaxError), _handle)
 
 
 def remove(shell: Any) -> None:
     """Show TileErrors with a traceback again."""
+    name_files(None)
     shell.set_custom_exc((), None)

@@ -6,6 +6,7 @@ Hides how a cell becomes a namespace's newest kernel. The body of a cell is plai
 from __future__ import annotations
 
 import ast
+import contextlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +28,7 @@ from tilelab.commands.kernels import (
     wish_of,
 )
 from tilelab.commands.progress import NotebookLine, progress
+from tilelab.commands.run import DEVICES, device
 from tilelab.kernel import JITKernel
 from tilelab.notebook import display
 from tilelab.notebook.errors import CellSyntaxError
@@ -44,6 +46,10 @@ def cell_parser() -> Parser:
         description="Run the cell as Python, compile the kernel it defines last, and show it.",
     )
     add_kernel_options(parser)
+    parser.add_argument(
+        "--device", choices=DEVICES, default="auto", help="where the cell and --run work: auto "
+        "(each call where its tensors lie), sim (the simulator), cuda (the GPU)",
+    )  # fmt: skip
     parser.add_argument("--run", action="store_true", help="run it on inputs of the namespace")
     parser.add_argument("--inputs", metavar="A,B", default="", help="names of those inputs "
                         "(default: the kernel's parameter names); implies --run")  # fmt: skip
@@ -78,6 +84,11 @@ class Magics:
         except HelpShown as shown:
             print_text(shown.text)
             return
+        with contextlib.nullcontext() if options.device == "auto" else on(options):
+            self._follow(line, cell, options)
+
+    def _follow(self, line: str, cell: str, options: Any) -> None:
+        __tracebackhide__ = True
         names = self._shell.user_ns
         tree = self._execute(line, cell)
         found = last_kernel(tree, names)
@@ -88,7 +99,7 @@ class Magics:
             display.show_report(show(kernel, *options.show))
         print_text(f"{variable} = {kernel!r}")
         if options.run or options.inputs:
-            self._run(kernel, variable, _words(options))
+            self._run(kernel, variable, options)
 
     def alone(self, line: str) -> None:
         """`%tilelang`: the help of `%%tilelang`, which IPython does not run without a body."""
@@ -145,9 +156,9 @@ class Magics:
             shell.displayhook(eval(last, shell.user_ns))
         return tree
 
-    def _run(self, kernel: JITKernel, variable: str, given: list[str]) -> None:
-        names = self._shell.user_ns
-        inputs = inputs_for(kernel, names, given)
+    def _run(self, kernel: JITKernel, variable: str, options: Any) -> None:
+        names, given = self._shell.user_ns, _words(options)
+        inputs = [moved(value, options.device) for value in inputs_for(kernel, names, given)]
         with progress(f"running {kernel.name}", NotebookLine()):
             result = kernel(*inputs)
         outputs = [kernel.params[i].name for i in kernel.out_idx]
@@ -158,6 +169,19 @@ class Magics:
         print_text(f"{made}{variable}({', '.join(words)})")
         if outputs:
             self._shell.displayhook(result)
+
+
+def on(options: Any) -> contextlib.AbstractContextManager[None]:
+    """The device of `--device`; TileRuntimeError (TL1707) for a GPU that is not there."""
+    return device(options.device, options.target)
+
+
+def moved(value: Any, name: str) -> Any:
+    """An input where `--device` wants it: a tensor on the CPU for the simulator, on the GPU for
+    CUDA; everything else, and all of it for "auto", as it is."""
+    if not hasattr(value, "is_cuda") or name == "auto":
+        return value
+    return value.cpu() if name == "sim" else value.cuda()
 
 
 def _words(options: Any) -> list[str]:

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tilelab.errors import TileError
 from tilelab.runtime import cache, driver, nvrtc, wheels
@@ -36,7 +37,7 @@ def diagnose() -> list[Check]:
             ("Python", _python), ("numpy", lambda: _package("numpy")),
             ("ml_dtypes", lambda: _package("ml_dtypes")), ("torch", lambda: _package("torch")),
             ("NVRTC", _nvrtc), ("CUDA headers", _headers), ("nvdisasm", _nvdisasm),
-            ("driver", _driver), ("GPU", _gpu), ("cache folder", _cache),
+            ("widgets", _widgets), ("driver", _driver), ("GPU", _gpu), ("cache folder", _cache),
         )
     ]  # fmt: skip
     return checks + _abilities({check.name: check.ok for check in checks})
@@ -95,6 +96,25 @@ def _nvdisasm() -> Answer:
     if binary is None:
         return False, "not found", f"install it: {wheels.pip_command(wheels.NVDISASM)}"
     return True, str(binary), ""
+
+
+def _widgets() -> Answer:
+    """Pictures that move need anywidget, and its loader where the notebook's server looks."""
+    parts = [_package(name) for name in ("anywidget", "ipywidgets")]
+    for fine, found, remedy in parts:
+        if not fine:
+            return False, found, f"{remedy}; without it kernels show pictures and text"
+    versions = f"anywidget {parts[0][1]}, ipywidgets {parts[1][1]}"
+    if "google.colab" in sys.modules:
+        return (
+            True,
+            f"{versions}; Colab's manager of custom widgets is switched on by the first "
+            "widget (google.colab.output.enable_custom_widget_manager()); it needs a network",
+            "",
+        )
+    loader = Path(sys.prefix) / "share" / "jupyter" / "labextensions" / "anywidget"
+    remedy = f"{sys.executable} -m pip install --force-reinstall anywidget, then restart Jupyter"
+    return loader.is_dir(), versions if loader.is_dir() else f"{versions}, no loader", remedy
 
 
 def _driver() -> Answer:
