@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import socket
 import subprocess
@@ -14,7 +15,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import pytest
 
 from tilelab.widgets.bare import FLAGS, chromium
 
-pytest.importorskip("playwright")
+expect = pytest.importorskip("playwright.sync_api").expect
 pytest.importorskip("jupyterlab")
 CHROMIUM = chromium()
 ROOT = Path(__file__).parents[2]
@@ -169,9 +170,15 @@ def offline_page(browser: Any) -> Any:
 
 def run_all(page: Any) -> None:
     """Run every cell, and wait until every widget is painted."""
-    page.keyboard.press("Escape")
-    page.click("text=Run >> nth=0")
-    page.click("text=Run All Cells >> nth=0")
+    for _ in range(6):  # a front end that asks for a kernel first forgets what was to be run
+        page.evaluate("document.querySelector('.jp-Dialog .jp-mod-accept')?.click()")
+        page.keyboard.press("Escape")
+        page.click("text=Run >> nth=0")
+        page.click("text=Run All Cells >> nth=0")
+        running = page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|\d+)\]"))
+        with suppress(AssertionError):
+            expect(running.first).to_be_visible(timeout=20_000)
+            break
     page.wait_for_function(
         """n => {
           document.querySelector('.jp-Dialog .jp-mod-accept')?.click();
