@@ -176,7 +176,7 @@ class Sums(Operands):
         fills += self.fill_b(*(reversed(b_at) if self.tb else b_at))
         policy = c.pick(("", "FullRow", "FullCol", "Square"))
         options = f", policy=T.GemmWarpPolicy.{policy}" if policy else ""
-        body = [*fills, gemm(self.a, self.b, acc, self.ta, self.tb, options)]
+        body = [*fills, self._where(gemm(self.a, self.b, acc, self.ta, self.tb, options), ko)]
         if c.chance(15):
             body += [self._each(acc, lambda v: binary("+", v, literal(1)), "u")]
         text, count, _ = trips
@@ -185,6 +185,15 @@ class Sums(Operands):
             fill(whole(acc), 0), loop("ko", head, lambda env: range(count(env)), body),
             *self.epilogue(acc, by, bx),
         ]  # fmt: skip
+
+    def _where(self, product: Statement, ko: Value) -> Statement:
+        """The product in the loop's body, or in a statement of it."""
+        where = self.c.pick(("body", "body", "body", "branch", "loop"))
+        if where == "branch":
+            return branch(binary("!=", binary("%", ko, literal(3)), literal(1)), [product])
+        if where == "loop" and self.acc != "float16":
+            return loop("again", "T.serial(2)", lambda env: range(2), [product])
+        return product
 
     def _each(self, target: Tile, function: Any, suffix: str) -> Statement:
         names = (f"i{suffix}", f"j{suffix}")
@@ -278,7 +287,8 @@ class Product(Sums):
         if self.dynamic:
             heads[:2] = f"T.ceildiv(n, {n})", f"T.ceildiv(m, {m})"
         launch = Launch(grid, self.threads, self.allocations, self.tiles, body, heads)
-        return Program(self.tensors, [launch], self.dynamic)
+        roles = {} if self.c.chance(75) else {"tl.disable_warp_specialized": True}
+        return Program(self.tensors, [launch], self.dynamic, configs=roles)
 
     def _plain(self, across: int, down: int, steps: int) -> tuple[tuple[int, ...], Any]:
         by, bx = name("by", "int32", 0, down - 1), name("bx", "int32", 0, across - 1)
