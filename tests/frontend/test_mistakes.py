@@ -91,6 +91,27 @@ def local_end(A, B, bx):
 
 
 @T.macro
+def tile_end(A, B, bx):
+    s = T.alloc_shared((8, 8), "float32")
+    for i in T.serial(3):
+        T.fill(s[i * 3 : i * 3 + 4, 0:8], 0)
+
+
+@T.macro
+def tile_row(A, B, bx):
+    s = T.alloc_shared((8, 128), "float32")
+    T.copy(A, s[8, 0:128])
+
+
+@T.macro
+def base_point_end(A, B, bx):
+    s = T.alloc_shared((8, 8), "float32")
+    f = T.alloc_fragment((8, 4), "float32")
+    for i in T.serial(3):
+        T.copy(s[0, i * 3], f)
+
+
+@T.macro
 def buffer_condition(A, B, bx):
     if A > 0:
         B[0] = 1
@@ -161,6 +182,9 @@ def negative_shape(A, B, bx):
         (before_start, IndexError, "TL1111", "the index -129"),
         (fragment_end, IndexError, "TL1111", "reaches 127"),
         (local_end, IndexError, "TL1111", "reaches 4"),
+        (tile_end, IndexError, "TL1111", "the tile reaches 9"),
+        (tile_row, IndexError, "TL1111", "the index 8"),
+        (base_point_end, IndexError, "TL1111", "the tile reaches 9"),
         (buffer_condition, TypeError, "TL1407", "a whole buffer"),
         (buffer_sum, TypeError, "TL1407", "a whole buffer"),
         (wrong_arguments, TypeError, "TL1407", "exp()"),

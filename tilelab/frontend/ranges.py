@@ -2,7 +2,7 @@
 
 Hides how certainty is found. Only accesses that every run makes count: nothing under a condition,
 nor in a loop that may end early. Constant indices are checked for every buffer; indices made of
-loop and thread variables for on-chip buffers, where nothing guards them.
+loop and thread variables, and whole tiles, for on-chip buffers, where nothing guards them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tilelab.ir import (
     Load,
     Node,
     ParallelFor,
+    Region,
     Scope,
     Select,
     Seq,
@@ -35,6 +36,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.expr import LOGICAL
 from tilelab.ir.stmt import may_leave
+from tilelab.tile.op import TileOp
 
 Range = tuple[int, int]
 Ranges = Mapping[int, Range]
@@ -42,8 +44,11 @@ Ranges = Mapping[int, Range]
 
 @dataclass(frozen=True)
 class _Access:
+    """The element at `indices`, or the tile that begins there."""
+
     buffer: Buffer
     indices: tuple[Expr, ...]
+    extents: tuple[int, ...] = ()
 
 
 def check_ranges(function: Function) -> None:
@@ -68,6 +73,8 @@ def _seq(block: Seq, known: Ranges) -> None:
         rule = _RULES.get(type(stmt))
         if rule is not None:
             rule(stmt, known)
+        elif isinstance(stmt, TileOp):
+            _tiles(stmt, known)
 
 
 def _loop(loop: For, known: Ranges) -> None:
@@ -100,6 +107,14 @@ def _store(store: Store, known: Ranges) -> None:
     _check(_Access(store.buffer, store.indices), known, store.loc)
 
 
+def _tiles(op: TileOp, known: Ranges) -> None:
+    """Tiles of on-chip buffers; one of a tensor may hang over its end."""
+    for region in walk(op):
+        if isinstance(region, Region) and region.buffer.scope is not Scope.GLOBAL:
+            extents = tuple(const_int(e) or 1 for e in region.extents)
+            _check(_Access(region.buffer, region.starts, extents), known, op.loc)
+
+
 _RULES: dict[type[Node], Callable[[Any, Ranges], None]] = {
     Seq: _seq, For: _loop, ParallelFor: _box, Let: _let, Store: _store,
 }  # fmt: skip
@@ -124,16 +139,21 @@ def _certain(node: Node) -> Iterator[Node]:
 
 def _check(access: _Access, known: Ranges, loc: Loc | None) -> None:
     buffer = access.buffer
+    taken = access.extents or (1,) * buffer.rank
     for axis, (index, size) in enumerate(zip(access.indices, buffer.shape, strict=True)):
         extent = const_int(size)
         reached = _reached(index, {} if buffer.scope is Scope.GLOBAL else known)
-        if extent is None or reached is None or (reached[0] >= 0 and reached[1] < extent):
+        if extent is None or reached is None:
             continue
-        worst = reached[1] if reached[1] >= extent else reached[0]
-        if isinstance(index, Const):  # a negative one was counted from the end
+        low, high = reached[0], reached[1] + taken[axis] - 1
+        if low >= 0 and high < extent:
+            continue
+        worst = high if high >= extent else low
+        if isinstance(index, Const) and taken[axis] == 1:  # a negative one was counted from the end
             text = f"the index {worst - extent if worst < 0 else worst} is"
         else:
-            text = f"the index reaches {worst}, which is"
+            what = "tile" if access.extents else "index"
+            text = f"the {what} reaches {worst}, which is"
         raise TileIndexError(
             f"{text} outside axis {axis} of {buffer.name}, whose extent is {extent}",
             code="TL1111", loc=loc,
