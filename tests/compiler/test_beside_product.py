@@ -10,7 +10,8 @@ import pytest
 
 from tests.attention import compiled, error, expected, mask_first, operands
 from tilelab import compile as compile_program
-from tilelab.passes.parted_loops import Part
+from tilelab.ir import ParallelFor, walk
+from tilelab.passes.parted_loops import Part, part_of, rejoined
 from tilelab.sim.simulate import simulate
 
 WIDE = {"block_M": 128, "block_N": 128, "threads": 256}
@@ -83,6 +84,19 @@ def test_values_computed_in_place() -> None:
     assert _beside(kernel)
     q, k, v = operands(shape)
     assert error(kernel(q, k, v), expected(q, k, v)) < 1e-3
+
+
+def _loops(node: Any) -> list[ParallelFor]:
+    return [n for n in walk(node) if isinstance(n, ParallelFor)]
+
+
+def test_parts_can_be_joined_again() -> None:
+    kernel = compiled((1, 512, 1, 128), **WIDE)
+    (parted,) = kernel.trace.step("overlap-gemms").after.kernels
+    parts = [loop for loop in _loops(parted) if part_of(loop) is not None]
+    whole = rejoined(parted)
+    assert len(parts) == 2 and len(_loops(whole)) == len(_loops(parted)) - 1
+    assert all(part_of(loop) is None for loop in _loops(whole))
 
 
 @pytest.mark.parametrize("count", [1, 3, 8, 64])
