@@ -10,8 +10,8 @@ import pytest
 
 from tests.attention import compiled, error, expected, mask_first, operands
 from tilelab import compile as compile_program
-from tilelab.ir import ParallelFor, walk
-from tilelab.passes.parted_loops import Part, part_of, rejoined
+from tilelab.ir import ParallelFor, Seq, Var, walk
+from tilelab.passes.parted_loops import in_two, part_of, points_of, rejoined
 from tilelab.sim.simulate import simulate
 
 WIDE = {"block_M": 128, "block_N": 128, "threads": 256}
@@ -101,8 +101,11 @@ def test_parts_can_be_joined_again() -> None:
 
 @pytest.mark.parametrize("count", [1, 3, 8, 64])
 def test_parts_are_all_of_a_loop(count: int) -> None:
-    first, rest = (Part(f, 16, 64).range(count) for f in (True, False))
-    assert first[0] == 0 and first[1] == rest[0] and rest[0] + rest[1] == count
+    whole = ParallelFor((Var("i", lo=0, hi=511),), (512,), Seq(()))
+    first, rest = in_two(whole, 16, 64)
+    (start, size), (next_start, others) = points_of(first, count), points_of(rest, count)
+    assert start == 0 and next_start == size == count // 4 and size + others == count
+    assert points_of(whole, count) == (0, count) and in_two(whole, 64, 64) == (whole,)
 
 
 def test_slots_are_added_to_descriptors_that_stay() -> None:

@@ -95,14 +95,12 @@ def beside(
 def _apart(stmt: ParallelFor, product: Gemm) -> tuple[tuple[Stmt, ...], tuple[Stmt, ...]]:
     """The stores of a loop between fragments: those at the beginning that touch nothing of the
     product's, and the others. Nothing is free of a loop with other statements."""
-    theirs, body, free = {id(t.buffer.storage) for t in touches(product)}, stmt.body.body, 0
-    kept = all(isinstance(s, Store) for s in body) and all(
-        t.buffer.scope is Scope.FRAGMENT for t in touches(stmt)
-    )
-    while kept and free < len(body):
-        if any(id(t.buffer.storage) in theirs for t in touches(body[free])):
-            break
-        free += 1
+    theirs, body = {id(t.buffer.storage) for t in touches(product)}, stmt.body.body
+    plain = all(isinstance(s, Store) for s in body)
+    if not plain or any(t.buffer.scope is not Scope.FRAGMENT for t in touches(stmt)):
+        return (), body
+    bound = [any(id(t.buffer.storage) in theirs for t in touches(s)) for s in body]
+    free = [*bound, True].index(True)
     return body[:free], body[free:]
 
 
@@ -112,29 +110,24 @@ def _size(extents: Sequence[Expr | int]) -> int:
 
 def _special(body: Sequence[Stmt]) -> float:
     """Cycles of the special units for a warp's instruction on one point each."""
-    calls = (n for s in body for n in walk(s) if isinstance(n, Call))
-    costs = [math_fn(n.fn).cost for n in calls]
-    return sum(COSTS[c].issue for c in costs if c == "special")
+    costs = [math_fn(n.fn).cost for s in body for n in walk(s) if isinstance(n, Call)]
+    return costs.count("special") * COSTS["special"].issue
 
 
 def _stage_cycles(early: Sequence[Stmt], loop: For, groups: int, lower: LowerContext) -> float:
     """Cycles until a warp is past some statements, beside the warps of the other warpgroups."""
-    issue = latency = 0.0
-    for stmt in early:
-        for part in _mostly(stmt, loop, lower):
-            issue += _issue(part, lower.num_threads)
-            if isinstance(part, Reduce) and part.joins:
-                latency += _ROW_EXCHANGES * COSTS["shared"].latency
-    return max(groups * issue, issue + latency)
+    parts = [part for stmt in early for part in _mostly(stmt, loop, lower)]
+    issue = sum(_issue(part, lower.num_threads) for part in parts)
+    joins = sum(isinstance(part, Reduce) and part.joins for part in parts)
+    return max(groups * issue, issue + joins * _ROW_EXCHANGES * COSTS["shared"].latency)
 
 
 def _mostly(stmt: Stmt, loop: For, lower: LowerContext) -> Sequence[Stmt]:
     """What a statement is in most iterations: without a mask that `split-loops` takes out."""
     if not isinstance(stmt, ParallelFor) or not setting(lower, SPLIT_LOOPS):
         return (stmt,)
-    rows = rows_of(loop)
-    known = {id(m.condition) for m in masks(stmt) if admitted(m, loop, rows) is not None}
-    return where_true(Seq((stmt,), loc=stmt.loc), known).body if known else (stmt,)
+    known = {id(m.condition) for m in masks(stmt) if admitted(m, loop, rows_of(loop)) is not None}
+    return where_true(Seq((stmt,), loc=stmt.loc), known).body
 
 
 def _issue(stmt: Stmt, threads: int) -> float:
@@ -144,10 +137,9 @@ def _issue(stmt: Stmt, threads: int) -> float:
         return _size(stmt.src.tile_shape) / threads * (1 if "sum" in stmt.kind else _EXTREMES)
     if not isinstance(stmt, ParallelFor) or len(stmt.vars) < 2:
         return 0.0
-    nodes = list(walk(stmt.body))
-    calls = sum(COSTS[math_fn(n.fn).cost].issue for n in nodes if isinstance(n, Call))
-    plain = sum(isinstance(n, Binary | Select | Cast) for n in nodes) * COSTS["alu"].issue
-    return _size(stmt.extents) / threads * (calls + plain)
+    found = (n for n in walk(stmt.body) if isinstance(n, Binary | Call | Cast | Select))
+    costs = (COSTS[math_fn(n.fn).cost if isinstance(n, Call) else "alu"] for n in found)
+    return _size(stmt.extents) / threads * sum(cost.issue for cost in costs)
 
 
 __all__ = ["Beside", "beside"]

@@ -39,7 +39,7 @@ from tilelab.layout import Fragment
 from tilelab.passes.copies_of_points import runs_alone
 from tilelab.passes.guards import lasting, unheld
 from tilelab.passes.infer_layouts import SPREAD
-from tilelab.passes.parted_loops import WHOLE, part_of
+from tilelab.passes.parted_loops import points_of
 from tilelab.thread.intrinsic import Intrinsic
 from tilelab.thread.intrinsics.cp_async import PREDICATE
 from tilelab.thread.nodes import Invoke, Operand, Ref
@@ -67,7 +67,7 @@ def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
     gathers = any(isinstance(s.buffer, ReducerBuffer) for s in stores)
     kind = LoopKind.UNROLL if gathers else LoopKind.LANES  # contributions come one after another
     body = [*lets, guarded(inside, body, node.loc)]
-    start, count = (part_of(node) or WHOLE).range(spread.num_registers)
+    start, count = points_of(node, spread.num_registers)
     done: list[Stmt] = [replace(loop(register, count, kind, body, node.loc), start=as_expr(start))]
     return [guarded(first_replica(ctx, spread), done, node.loc)] if access.alone else done
 

@@ -7,45 +7,31 @@ layout, for they have the same body.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilelab.ir import Kernel, Node, ParallelFor, Seq
-from tilelab.ir.printer import TEXTS
 from tilelab.ir.rewrite import rewrite_statements
 
-PART = "part"
-
-
-@dataclass(frozen=True)
-class Part:
-    """Of each thread's points, `of` of them by estimate, those before (`first`) or from (not
-    `first`) number `at` on."""
-
-    first: bool
-    at: int
-    of: int
-
-    def range(self, count: int) -> tuple[int, int]:
-        """First point and number of points, of `count` that a thread has."""
-        cut = count * self.at // self.of
-        return (0, cut) if self.first else (cut, count - cut)
-
-
-WHOLE = Part(first=False, at=0, of=1)
+PART = "part"  # (whether it is the first, before which point the loop is cut, of how many)
 
 
 def in_two(loop: ParallelFor, at: int, of: int) -> tuple[ParallelFor, ...]:
     """A loop's first `at` points of `of` that a thread has, and the others, if there are any."""
-    if at >= of:
-        return (loop,)
-    parts = (Part(True, at, of), Part(False, at, of))
-    return tuple(replace(loop, attrs=(*loop.attrs, (PART, part))) for part in parts)
+    cuts = [(PART, (first, at, of)) for first in (True, False)]
+    return tuple(replace(loop, attrs=(*loop.attrs, cut)) for cut in cuts) if at < of else (loop,)
 
 
-def part_of(loop: Node) -> Part | None:
+def part_of(loop: Node) -> tuple[bool, int, int] | None:
     """Which part of a loop a statement is; None for a whole loop and other statements."""
     attrs = loop.attrs if isinstance(loop, ParallelFor) else ()
-    return next((v for key, v in attrs if key == PART and isinstance(v, Part)), None)
+    return next((v for key, v in attrs if key == PART), None)  # type: ignore[return-value]
+
+
+def points_of(loop: ParallelFor, count: int) -> tuple[int, int]:
+    """The first point, and the number of points, that a loop runs of `count` that a thread has."""
+    first, at, of = part_of(loop) or (False, 0, 1)
+    cut = count * at // of
+    return (0, cut) if first else (cut, count - cut)
 
 
 def rejoined(kernel: Kernel) -> Kernel:
@@ -53,15 +39,12 @@ def rejoined(kernel: Kernel) -> Kernel:
 
     def visit(node: Node) -> Node | None:
         part = part_of(node)
-        if part is None:
+        if part is None or not isinstance(node, ParallelFor):
             return None
-        assert isinstance(node, ParallelFor)
         whole = replace(node, attrs=tuple(a for a in node.attrs if a[0] != PART))
-        return Seq((), loc=node.loc) if part.first else whole
+        return Seq((), loc=node.loc) if part[0] else whole
 
     return rewrite_statements(kernel, visit)
 
 
-TEXTS[Part] = lambda part, p: f"<{'first' if part.first else 'behind'} {part.at} of {part.of}>"
-
-__all__ = ["WHOLE", "Part", "in_two", "part_of", "rejoined"]
+__all__ = ["in_two", "part_of", "points_of", "rejoined"]

@@ -126,13 +126,7 @@ def fence_accumulator(ctx: LowerContext, region: Region, loc: Loc | None) -> Stm
 
 
 def operand(
-    ctx: LowerContext,
-    region: Region,
-    k: Expr,
-    major: Expr,
-    *,
-    k_major: bool,
-    adds_slots: bool = False,
+    ctx: LowerContext, region: Region, k: Expr, major: Expr, *, k_major: bool, adds_slots: bool
 ) -> SharedDescriptor:
     """Descriptor of the 32-byte deep slice of an operand at (`major`, `k`) of its tile. With
     `adds_slots`, of tiles in slots the first one's, to which the bytes up to the slot are added.

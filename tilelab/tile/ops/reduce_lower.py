@@ -261,16 +261,9 @@ def _fill(ctx: LowerContext, partial: Buffer, count: int, value: Expr, loc: Loc 
 
 
 def _fold(
-    ctx: LowerContext,
-    layout: Fragment,
-    source: Buffer,
-    partial: Buffer,
-    outer: Parts,
-    inner: Parts,
-    first: Join,
-    identity: Expr,
-    loc: Loc | None,
-) -> Stmt:
+    ctx: LowerContext, layout: Fragment, source: Buffer, partial: Buffer, outer: Parts,
+    inner: Parts, first: Join, identity: Expr, loc: Loc | None,
+) -> Stmt:  # fmt: skip
     """Combine a thread's own registers: the folded ones in order, the rest side by side, and with
     them the chains of each (`partial` has them behind each other)."""
     size, count, depth = int(partial.static_shape[0]), _size(outer), _size(inner)
