@@ -1,0 +1,79 @@
+"""Votes, matches and shuffles of parts of a warp: what their masks name, and nobody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import tilelab
+import tilelab.language as T
+
+LANES = 32
+KINDS = ("any", "all", "ballot", "match_any", "match_all", "xor", "down", "sync")
+
+
+def halves(kind: str, branch: bool) -> Any:
+    """Each half of a warp by itself, in a branch that only the upper one takes or side by side."""
+
+    @T.prim_func
+    def main(A: T.Tensor((LANES,), "int32"), B: T.Tensor((LANES,), "int32")):
+        with T.Kernel(1, threads=LANES):
+            tx = T.get_thread_binding()
+            B[tx] = -1
+            if tx >= (16 if branch else 0):
+                mask = T.if_then_else(tx < 16, 0xFFFF, 0xFFFF0000)
+                if kind == "any":
+                    B[tx] = T.cast(T.any_sync(A[tx] > 6, mask), "int32")
+                elif kind == "all":
+                    B[tx] = T.cast(T.all_sync(A[tx] > 0, mask), "int32")
+                elif kind == "ballot":
+                    B[tx] = T.cast(T.ballot_sync(A[tx] > 3, mask) >> T.cast(16, "uint32"), "int32")
+                elif kind == "match_any":
+                    B[tx] = T.cast(T.match_any_sync(A[tx], mask), "int32")
+                elif kind == "match_all":
+                    B[tx] = T.cast(T.match_all_sync(A[tx] // 4, mask), "int32")
+                elif kind == "xor":
+                    B[tx] = T.shfl_xor(A[tx], 3, 32, mask)
+                elif kind == "down":
+                    B[tx] = T.shfl_down(A[tx], 1, 16, mask)
+                else:
+                    B[tx] = T.shfl_sync(A[tx], 2, 16, mask)
+
+    return main
+
+
+def wanted(kind: str, a: np.ndarray) -> np.ndarray:
+    """The same lane by lane, for lanes of one half."""
+    out = np.zeros(LANES, np.int64)
+    for lane in range(LANES):
+        first = lane // 16 * 16
+        mates = range(first, first + 16)
+        alike = sum(1 << m for m in mates if a[m] == a[lane])
+        named = sum(1 << m for m in mates)
+        out[lane] = {
+            "any": any(a[m] > 6 for m in mates),
+            "all": all(a[m] > 0 for m in mates),
+            "ballot": sum(1 << m for m in mates if a[m] > 3) >> 16,
+            "match_any": alike,
+            "match_all": named if len({a[m] // 4 for m in mates}) == 1 else 0,
+            "xor": a[lane ^ 3],
+            "down": a[lane + 1 if lane + 1 in mates else lane],
+            "sync": a[first + 2],
+        }[kind]
+    return out.astype(np.uint32).view(np.int32)
+
+
+@pytest.mark.parametrize("branch", [False, True], ids=["beside", "branch"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_halves_of_a_warp(kind: str, branch: bool) -> None:
+    a = np.array([*range(16), *[5] * 15, 4], np.int32)
+    out = torch.zeros(LANES, dtype=torch.int32)
+    report = tilelab.compile(halves(kind, branch)).simulate(torch.from_numpy(a), out)
+    assert report.ok, str(report)
+    want = wanted(kind, a)
+    if branch:
+        want[:16] = -1
+    np.testing.assert_array_equal(out.numpy(), want)
