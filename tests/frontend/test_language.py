@@ -71,7 +71,7 @@ def test_unknown_names() -> None:
     with expect(AttributeError, "TL1005", "not supported by tilelab yet"):
         T.tcgen05_gemm  # noqa: B018
     with expect(AttributeError, "TL1005", "vector types"):
-        T.float16x4  # noqa: B018
+        T.float6_e2m3fnx4  # noqa: B018
     assert not hasattr(T, "nothing_of_the_kind") and getattr(T, "nothing", 3) == 3
     with pytest.raises(ImportError):
         exec("from tilelab.language import no_such_name")

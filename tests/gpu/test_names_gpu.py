@@ -15,11 +15,12 @@ from tests.ops.cast_programs import PAIRS, check_cast
 from tests.ops.ieee_programs import check_bits, check_halves, check_ieee
 from tests.ops.leaving_programs import CHECKS as LEAVING
 from tests.ops.name_programs import CHECKS
+from tests.ops.vector_programs import CHECKS as VECTORS
 from tilelab.errors import SharedMemoryOverflow
 
 pytestmark = pytest.mark.gpu
 target = pytest.mark.parametrize("target", [HOPPER, AMPERE], ids=["hopper", "ampere"])
-EVERY = (*CHECKS, *LEAVING, check_ieee, check_halves, check_bits)
+EVERY = (*CHECKS, *LEAVING, *VECTORS, check_ieee, check_halves, check_bits)
 
 
 @target

@@ -13,11 +13,12 @@ from tests.kernels import AMPERE, HOPPER
 from tests.ops.ieee_programs import check_bits, check_halves, check_ieee
 from tests.ops.leaving_programs import CHECKS as LEAVING
 from tests.ops.name_programs import CHECKS, Check
+from tests.ops.vector_programs import CHECKS as VECTORS
 from tests.thread.nvrtc import compile_cuda, needs_nvrtc
 from tilelab.errors import TileError
 from tilelab.target import SM80, SM90A
 
-EVERY = (*CHECKS, *LEAVING, check_ieee, check_halves, check_bits)
+EVERY = (*CHECKS, *LEAVING, *VECTORS, check_ieee, check_halves, check_bits)
 target = pytest.mark.parametrize("target", [HOPPER, AMPERE], ids=["hopper", "ampere"])
 
 
@@ -81,6 +82,11 @@ MISTAKES = [
     ("TL1783", lambda A, s: T.ldg128(s[0])),
     ("TL1783", lambda A, s: T.stg64(A[0, 0], 1)),
     ("TL1783", lambda A, s: T.extract_lane(A[0, 0], 1)),
+    ("TL1783", lambda A, s: T.float16x4(1, 2, 3)),
+    ("TL1783", lambda A, s: T.Ramp(0, 2, 4)),
+    ("TL1783", lambda A, s: T.add2(A[0, 0], A[0, 1])),
+    ("TL1783", lambda A, s: T.mul2(s[0:2], T.float32x2(1, 2))),
+    ("TL1783", lambda A, s: T.reinterpret(s[0:4], T.float32x4)),
     ("TL1783", lambda A, s: T.dp4a(A[0, 0], A[0, 0], A[0, 0])),
     ("TL1783", lambda A, s: getattr(T, "__ldg")(s[0])),
     ("TL1784", lambda A, s: T.rng_rand()),

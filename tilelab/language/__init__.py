@@ -96,6 +96,7 @@ from tilelab.language.tensor import (
 )
 from tilelab.language.threads import NAMES as _THREADS
 from tilelab.language.variables import NAMES as _VARIABLES
+from tilelab.language.vectors import NAMES as _VECTORS
 from tilelab.language.views import reshape, view
 from tilelab.language.warp import NAMES as _WARP
 from tilelab.language.words import NAMES as _WORDS
@@ -123,7 +124,7 @@ __all__ = [
 _TABLES = (
     _FUNCTIONS, _DEBUG, _DTYPES, _OPS, _POINTERS, _ROLES, _SYNC, _THREADS, _WARP,
     _QUERIES, _LAYOUTS, _REDUCERS, _CLUSTER, _EXACT, _PROMISES, _RNG, _SCHEDULERS, _VARIABLES,
-    _WORDS,
+    _VECTORS, _WORDS,
 )  # fmt: skip
 for _table in _TABLES:
     globals().update(_table)

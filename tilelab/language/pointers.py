@@ -22,6 +22,7 @@ from tilelab.ir import (
     is_scalar,
 )
 from tilelab.language.instruct import barrier_place, element_place, evaluate, perform
+from tilelab.language.vectors import reinterpret_lanes
 from tilelab.thread.intrinsic import Role
 from tilelab.thread.intrinsics import (
     CP_ASYNC_COMMIT,
@@ -119,13 +120,20 @@ def import_source(source: str | None = None) -> None:
         kernel.attrs["source"] = (*known, source)
 
 
-def reinterpret(value: Any, dtype: Any) -> Expr:
-    """The bits of `value` as a value of another type of the same width; a value of fewer than 8
-    bits is the lowest bits of an 8-bit one."""
+def reinterpret(value: Any, dtype: Any) -> Expr | Region:
+    """The bits of `value` as a value of another type of the same width, of a vector (a slice) as
+    one of another type; a value of fewer than 8 bits is the lowest bits of an 8-bit one."""
     if dtype == "handle":  # T.attr's third argument in T.comm_reducer: a null pointer
         return as_expr(value)
     if isinstance(dtype, Expr | Buffer):  # the peer's older order of arguments
         value, dtype = dtype, value
+    if isinstance(value, Region):
+        return reinterpret_lanes(value, dtype)
+    return _same_bits(value, dtype)
+
+
+def _same_bits(value: Any, dtype: Any) -> Expr:
+    """`reinterpret` of one number."""
     number, to = as_expr(value), plain_dtype(dtype)
     source = as_dtype(number.dtype.name)
     widths = sorted((source.bits, to.bits))
@@ -148,10 +156,10 @@ def _other_code(number: Expr, source: DType, to: DType) -> Expr:
     if source.per_byte > 1:
         bits: Expr = Call(f"to_code_{source.name}", (number,), INT32)
     else:
-        bits = cast(reinterpret(number, UINT8), INT32)
+        bits = cast(_same_bits(number, UINT8), INT32)
     if to.per_byte > 1:
         return Call(f"from_code_{to.name}", (bits,), to)
-    return reinterpret(cast(bits, UINT8), to)
+    return _same_bits(cast(bits, UINT8), to)
 
 
 # ---- cp.async and TMA stores -------------------------------------------------------------------
