@@ -143,9 +143,9 @@ def failure(answer: Answer) -> tuple[str, str]:
             code = "MEMORY"
         if answer.error.get("no_room") is True:
             code = "STORAGE"
-        line = answer.error.get("line")
-        text = f"{kind[:40]} was raised" + (f" in line {line}" if isinstance(line, int) else "")
-    return code, text
+        text = f"{kind[:40]} was raised"
+    line = answer.error.get("line")
+    return code, text + (f" in line {line}" if isinstance(line, int) else "")
 
 
 def read_fields(value: Any, names: Sequence[str]) -> dict[str, int] | str:

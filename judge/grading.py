@@ -18,6 +18,7 @@ from judge.checks import (
     failure,
     public_only,
 )
+from judge.hints import OF_RESULTS, ONLY_HIDDEN, advice, in_hidden, likely_fault
 from judge.kernels import POINTS, KernelCase, KernelTask, Part, spread
 from judge.runner import Runner, request_for
 from judge.session import Answer, Session
@@ -26,7 +27,7 @@ VOID = ("channel_tampered", "patched")
 """Flags that cost every point."""
 ENDLESS, MAX_ENDLESS = ("FINDING_TL2010", "TIMEOUT"), 3
 """A kernel that did not end so often is not run again."""
-_SHOWN = ("cause", "index", "got", "expected", "allowed", "owner", "finding")
+_SHOWN = ("cause", "index", "got", "expected", "allowed", "owner", "finding", "note")
 
 
 @dataclass
@@ -76,7 +77,7 @@ def grade_kernel(
     for number, (case, points) in enumerate(cases):
         found = _NOT_RUN_AGAIN
         if sum(r.code in ENDLESS for r in graded.results) < MAX_ENDLESS:
-            found = _run(runner, session, case, answers[case.id], seed + 1000 * number)
+            found = _run(task, runner, session, case, answers[case.id], seed + 1000 * number)
         graded.results.append(_case_result(case, points, found))
         if found.get("code") == "ARTIFACT_INVALID" and "artifact_invalid" not in session.flags:
             session.flags.append("artifact_invalid")
@@ -116,14 +117,14 @@ def _compile_rest(
 
 
 def _run(
-    runner: Runner, session: Session, case: KernelCase, answer: Answer, seed: int
+    task: KernelTask, runner: Runner, session: Session, case: KernelCase, answer: Answer, seed: int
 ) -> dict[str, Any]:
     if answer.kind != "value":
-        return _not_compiled(session, answer)
+        return _not_compiled(session, answer, [t.name for t in task.tensors])
     return runner.ask(request_for(case, answer.value, seed), session.budget.case)
 
 
-def _not_compiled(session: Session, answer: Answer) -> dict[str, Any]:
+def _not_compiled(session: Session, answer: Answer, tensors: Sequence[str]) -> dict[str, Any]:
     """A case without a kernel: what was raised, with the student's line, and what to do."""
     code, text = failure(answer)
     detail = str(answer.error.get("text", ""))
@@ -133,7 +134,7 @@ def _not_compiled(session: Session, answer: Answer) -> dict[str, Any]:
         found["finding"] = {"line": number, "text": lines[number - 1].strip()}
     return {
         "status": "fail", "code": code, "message": text + (f": {detail}" if detail else ""),
-        "cause": str(answer.error.get("hint", "")), **found,
+        "cause": likely_fault(answer.error, code, tensors), **found,
     }  # fmt: skip
 
 
@@ -185,7 +186,9 @@ def _structure(
             base = replace(base, status="not assessed", message="cannot be seen here")
         elif problem:
             code = rule.id.replace(".", "_").upper()
-            base = replace(base, code=code, message=problem, detail={"cause": rule.hint})
+            place = found.get("places", {}).get(rule.id)
+            detail = {"cause": rule.hint, **({"finding": place} if place else {})}
+            base = replace(base, code=code, message=problem, detail=detail)
         else:
             base = replace(base, status="pass", points=points)
         results.append(base)
@@ -247,10 +250,10 @@ def _sum_up(task: KernelTask, results: list[CaseResult], session: Session, gpu: 
     bad = [r for r in results if r.status == "fail"]
     first = next((r for r in bad if r.code != "NOT_RUN"), None)
     code = first.code if first else ""
-    cause = ""
+    cause, hint = "", advice(code, task.hints) if bad else ""
     if first is not None:
-        cause = f"{first.id}: {first.message}" if first.message else f"{first.category} failed"
-    hint = task.hints[0] if bad and task.hints else ""
+        cause = f"{first.id}: {first.message}" if first.message else in_hidden(first)
+        hint = ONLY_HIDDEN if first.hidden and code in OF_RESULTS else hint
     # What is wrong with a program that does not compile is better said by a case that shows it.
     known = next((r for r in bad if r.code == code and r.detail), None)
     if known is not None and first is not None and first.part in ("structure", "compile"):

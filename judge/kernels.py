@@ -58,7 +58,9 @@ class Evidence:
 
     counters: the simulator's totals; costs: cost classes of the instructions in the thread IR
     ("wgmma", "mma", "async", ..); opcodes: SASS opcodes with their counts, None where there is no
-    NVRTC or disassembler; shared_bytes: of a block; ideal_bytes: all tensors read or written once.
+    NVRTC or disassembler; shared_bytes: of a block; ideal_bytes: all tensors read or written once;
+    blocks: how many wrote to the output, and how many were launched; places: the
+    line with the most "bytes", "sectors" or "banks" too many, and that of the "launch".
     """
 
     sizes: Sizes
@@ -69,17 +71,21 @@ class Evidence:
     ideal_bytes: int
     bank_conflict_degree: float
     sector_ratio: float
+    blocks: tuple[int, int]
+    places: Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Rule:
     """One demand on structure: `problem` gives what is wrong, "" when it is kept, None when it
-    cannot be assessed here. From IR, counters and SASS, never from the student's text."""
+    cannot be assessed here. From IR, counters and SASS, never from the student's text. `place` is
+    the key of the line to look at in `Evidence.places`."""
 
     id: str
     category: str
     problem: Callable[[Evidence], str | None]
     hint: str
+    place: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,8 @@ class KernelTask:
 
     reference: torch tensors (float64, inputs in order) -> the output. magnitude: the same of the
     absolute inputs by default: the sum of the absolute terms of each element, to which rounding
-    errors are proportional. reduction: how many terms are added for one element.
+    errors are proportional. reduction: how many terms are added for one element; terms: these, in
+    order, from the element's index and the inputs, by which the report tells which are missing.
     """
 
     entry: str
@@ -117,6 +124,7 @@ class KernelTask:
     starter_code: str
     hints: tuple[str, ...] = ()
     magnitude: Callable[..., Any] | None = None
+    terms: Callable[..., Any] | None = None
 
     def max_steps(self, sizes: Sizes) -> int:
         """How many simulator steps a call may take: unlike seconds, the same on every machine."""
@@ -149,7 +157,7 @@ def coalesced(most: float = 1.1) -> Rule:
         return "" if found <= most else f"{found:.2f} sectors moved for each one needed"
 
     return Rule("structure.coalesced", "coalesced access", problem,
-                "let neighbouring threads touch neighbouring elements")  # fmt: skip
+                "let neighbouring threads touch neighbouring elements", "sectors")  # fmt: skip
 
 
 def traffic(most: float = 1.1) -> Rule:
@@ -162,7 +170,7 @@ def traffic(most: float = 1.1) -> Rule:
 
     return Rule("structure.traffic", "bytes moved", problem,
                 "read every element once; what stands outside of T.Parallel and tile operations is "
-                "done by every thread")  # fmt: skip
+                "done by every thread", "bytes")  # fmt: skip
 
 
 def tensor_cores() -> Rule:
@@ -174,7 +182,8 @@ def tensor_cores() -> Rule:
         return "" if in_ir and in_sass else "no tensor-core instruction was generated"
 
     return Rule("structure.tensor_cores", "tensor cores", problem,
-                "multiply tiles with T.gemm on shared memory")  # fmt: skip
+                "multiply tiles with T.gemm on shared memory; their extents are multiples of "
+                "16")  # fmt: skip
 
 
 def shared_at_most(limit: int) -> Rule:
@@ -195,4 +204,17 @@ def conflict_free(most: float = 1.0) -> Rule:
         return "" if found <= most else f"accesses take {found:.2f} times their wavefronts"
 
     return Rule("structure.banks", "bank conflicts", problem,
-                "let tilelab choose the layout, or annotate a swizzle")  # fmt: skip
+                "let tilelab choose the layout, or annotate a swizzle", "banks")  # fmt: skip
+
+
+def busy_blocks(least: float = 0.9) -> Rule:
+    """At least this share of the blocks writes to the output; the others were launched in vain."""
+
+    def problem(e: Evidence) -> str:
+        writing, launched = e.blocks
+        if writing >= least * launched:
+            return ""
+        return f"{launched} blocks are launched, and {writing} of them write to the output"
+
+    return Rule("structure.blocks", "the grid", problem,
+                "launch one block for each tile: T.ceildiv(extent, tile)", "launch")  # fmt: skip

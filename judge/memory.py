@@ -86,7 +86,7 @@ class Call:
     def fill(self, data: Data) -> None:
         """Put other values into the same memory, and NaN into the output."""
         self.data = data
-        for tensor, values in zip(self._inputs(), self._values(), strict=True):
+        for tensor, values in zip(self._inputs(), self.values(), strict=True):
             tensor.copy_(values)
         self.output.fill_(float("nan"))
 
@@ -94,7 +94,7 @@ class Call:
         """Whether an input is not, bit by bit, what its seed makes."""
         import torch
 
-        pairs = zip(self._inputs(), self._values(), strict=True)
+        pairs = zip(self._inputs(), self.values(), strict=True)
         return not all(
             torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
             for a, b in pairs
@@ -110,7 +110,7 @@ class Call:
         Made after the kernel has run, so there is nothing for it to find in memory."""
         import torch
 
-        inputs = [values.to(torch.float64) for values in self._values()]
+        inputs = [values.to(torch.float64) for values in self.values()]
         size = self._task.magnitude
         magnitude = size(*inputs) if size else self._task.reference(*(x.abs() for x in inputs))
         return self._task.reference(*inputs), magnitude
@@ -118,5 +118,6 @@ class Call:
     def _inputs(self) -> list[Any]:
         return [t for t, s in zip(self.tensors, self._task.tensors, strict=True) if not s.output]
 
-    def _values(self) -> list[Any]:
+    def values(self) -> list[Any]:
+        """The inputs, made anew: what the kernel was given, whatever it did to them."""
         return make_inputs(self._task, self.data, self._device)

@@ -212,7 +212,16 @@ def _public_lines(results: Sequence[CaseResult]) -> list[str]:
             lines.append(f"      expected {_fields(result.expected)}")
             lines.append(f"      got      {_fields(result.got)}")
         lines += [f"      {clean(line)}" for line in _detail_lines(result.detail)]
-    return lines
+    return lines + _note_lines(seen)
+
+
+def _note_lines(results: Sequence[CaseResult]) -> list[str]:
+    """What is right and yet seldom meant, once."""
+    note = next((r.detail["note"] for r in results if "note" in r.detail), None)
+    if note is None:
+        return []
+    where = f"line {note['line']}: " if "line" in note else ""
+    return [f"    note   {where}{clean(note['text'])}", f"           {clean(note['cause'])}"]
 
 
 def _detail_lines(detail: dict[str, Any]) -> list[str]:

@@ -6,23 +6,29 @@ findings, memory, inputs, fences, values.
 
 from __future__ import annotations
 
+import linecache
+import re
+from collections.abc import Callable
+from math import prod
 from typing import Any
 
+from judge.causes import Seen, likely_cause
 from judge.compare import Difference, difference, tolerance
 from judge.failure import own
-from judge.kernels import Evidence, KernelCase, KernelTask, Sizes
+from judge.kernels import Evidence, KernelCase, KernelTask, Sizes, Tensor
 from judge.memory import Call, Data
 from tilelab import TileError, artifact
 
 FILE = "solution.py"
+HALVES = ("float16", "bfloat16")
 
 
 class Refused(Exception):
-    """An artefact that is not the kernel that was asked for: code and sentence."""
+    """An artefact that is not the kernel that was asked for: code, sentence, what to do."""
 
-    def __init__(self, code: str, text: str) -> None:
+    def __init__(self, code: str, text: str, **detail: Any) -> None:
         super().__init__(text)
-        self.code, self.text = code, text
+        self.code, self.text, self.detail = code, text, detail
 
 
 def load(task: KernelTask, data: Any, sizes: Sizes) -> Any:
@@ -31,19 +37,40 @@ def load(task: KernelTask, data: Any, sizes: Sizes) -> Any:
         kernel = artifact.load(data, file=FILE)
     except TileError as error:
         raise Refused("ARTIFACT_INVALID", error.message) from error
-    params = kernel.params
-    if len(params) != len(task.tensors):
-        text = f"the kernel has {len(params)} parameters, {len(task.tensors)} are asked for"
-        raise Refused("SIGNATURE", text)
-    for param, spec in zip(params, task.tensors, strict=True):
-        wanted = spec.extents(sizes)
-        buffer = getattr(param, "buffer", None)
-        found = tuple(getattr(s, "value", s) for s in buffer.shape) if buffer is not None else ()
-        if buffer is None or found != wanted or buffer.dtype != spec.dtype or buffer.strides:
-            shown = f"{buffer.dtype}{list(found)}" if buffer is not None else "a number"
-            text = f"{param.name} is {shown}, {spec.name} is {spec.dtype}{list(wanted)}"
-            raise Refused("SIGNATURE", text)
+    asked = ", ".join(t.name for t in task.tensors)
+    if len(kernel.params) != len(task.tensors):
+        found = ", ".join(p.name for p in kernel.params) or "none"
+        raise Refused(
+            "SIGNATURE", f"the kernel's parameters are: {found}; asked for: {asked}",
+            cause="declare one T.Tensor for each, in this order", **_at_definition(kernel),
+        )  # fmt: skip
+    for param, spec in zip(kernel.params, task.tensors, strict=True):
+        problem = _other_tensor(param, spec, sizes)
+        if problem:
+            text, cause = problem
+            raise Refused("SIGNATURE", text, cause=cause, **_at_definition(kernel))
     return kernel
+
+
+def _other_tensor(param: Any, spec: Tensor, sizes: Sizes) -> tuple[str, str] | None:
+    """How a parameter differs from what is asked for, and what to do."""
+    wanted, declared = spec.extents(sizes), ", ".join(map(str, spec.shape))
+    buffer = getattr(param, "buffer", None)
+    if buffer is None:
+        return (f"the parameter {param.name} is a number; asked for is the tensor {spec.name}",
+                f"declare it as T.Tensor(({declared},), {spec.dtype!r})")  # fmt: skip
+    found = tuple(getattr(s, "value", s) for s in buffer.shape)
+    if found == wanted and buffer.dtype == spec.dtype and not buffer.strides:
+        return None
+    text = (f"{param.name} is declared as {buffer.dtype}{list(found)}; the task asks for "
+            f"{spec.name}: {spec.dtype}{list(wanted)}")  # fmt: skip
+    if buffer.strides:
+        return text + " without strides", "declare it as T.Tensor"
+    if buffer.dtype != spec.dtype:
+        return text, f"its elements are to be {spec.dtype}"
+    if sorted(map(str, found)) == sorted(map(str, wanted)):
+        return text, f"its extents are, in order, {declared}"
+    return text, f"its extents follow from the arguments: ({declared})"
 
 
 def failed(code: str, message: str, **detail: Any) -> dict[str, Any]:
@@ -79,7 +106,7 @@ def _judge(task: KernelTask, kernel: Any, call: Call, report: Any) -> dict[str, 
         return _finding(report.findings[0])
     if call.inputs_changed():
         return failed("INPUT_CHANGED", "an input is not what it was before the call",
-                      cause=_why_changed(task, kernel))  # fmt: skip
+                      **_why_changed(task, kernel))  # fmt: skip
     if call.fences_broken():
         return failed("OUT_OF_BOUNDS", "memory beside a tensor was written",
                       cause="an index runs past the end: guard the last tile")  # fmt: skip
@@ -87,32 +114,86 @@ def _judge(task: KernelTask, kernel: Any, call: Call, report: Any) -> dict[str, 
     allowed = tolerance(reference, magnitude, task.output.dtype, task.reduction(call.data.sizes))
     found = difference(call.output, reference, allowed)
     if found is None:
-        return {"status": "pass"}
-    name = kernel.params[task.tensors.index(task.output)].name
-    writer = None if report is None else report.writer_of(name, found.index)
-    return _wrong(task, found, call.data.sizes, writer)
+        return {"status": "pass", **_note(report)}
+    return _wrong(task, kernel, call, report, found, (reference, allowed))
+
+
+def _place(loc: Any) -> dict[str, Any]:
+    """A line of the student's with its text, as the report shows it; {} for none."""
+    return {} if loc is None else {"line": loc.line, "text": loc.text().strip()}
+
+
+def _note(report: Any) -> dict[str, Any]:
+    """What is right and yet seldom meant, as the simulator notes it."""
+    if report is None or not report.notes:
+        return {}
+    note = report.notes[0]
+    return {"note": {"text": note.message, "cause": note.hint, **_line_of(note.loc)}}
+
+
+def _line_of(loc: Any) -> dict[str, Any]:
+    return {} if loc is None else {"line": loc.line}
 
 
 def _finding(found: Any) -> dict[str, Any]:
-    where = {} if found.loc is None else {"line": found.loc.line, "text": found.loc.text().strip()}
     who = {"block": list(found.block or ()), "warp": found.warp, "lane": found.lane}
     return failed(
-        f"FINDING_{found.code}", found.message, finding={**where, **who}, cause=found.hint
+        f"FINDING_{found.code}", found.message, finding={**_place(found.loc), **who},
+        cause=found.hint,
     )  # fmt: skip
 
 
-def _wrong(task: KernelTask, d: Difference, sizes: Sizes, writer: Any) -> dict[str, Any]:
+def _wrong(
+    task: KernelTask, kernel: Any, call: Call, report: Any, d: Difference, right: tuple[Any, Any]
+) -> dict[str, Any]:
     code = "UNWRITTEN" if d.got != d.got and d.unwritten else "WRONG_VALUES"
+    name = kernel.params[task.tensors.index(task.output)].name
+
+    def writer(index: tuple[int, ...]) -> Any:
+        return None if report is None else report.writer_of(name, index)
+
+    cause = likely_cause(_seen(task, kernel, call, report, d, right, writer))
     detail: dict[str, Any] = {
         "index": list(d.index), "got": _shown(d.got, d.expected),
-        "expected": _shown(d.expected, d.got),
-        "allowed": f"{d.allowed:.3g}", "cause": _cause(task, d, sizes),
+        "expected": _shown(d.expected, d.got), "allowed": f"{d.allowed:.3g}", "cause": cause.text,
     }  # fmt: skip
-    if writer is not None:
-        detail["owner"] = {"block": writer.block, "warp": writer.warp, "lane": writer.lane}
-        if writer.loc is not None:
-            detail["finding"] = {"line": writer.loc.line, "text": writer.loc.text().strip()}
-    return failed(code, f"{d.wrong} of {d.total} elements are wrong", **detail)
+    owner = writer(d.index)
+    if owner is not None:
+        detail["owner"] = {"block": owner.block, "warp": owner.warp, "lane": owner.lane}
+        loc = owner.loc
+    elif cause.at_launch:
+        loc = kernel.program.kernels[0].loc
+    else:  # the first statement that writes the output
+        notes = () if report is None else report.notes
+        loc = next((n.loc for n in notes if n.buffer == name), None)
+    place = _place(loc)
+    return failed(
+        code, f"{d.wrong} of {d.total} elements are wrong", **detail,
+        **({"finding": place} if place else {}),
+    )  # fmt: skip
+
+
+def _seen(
+    task: KernelTask, kernel: Any, call: Call, report: Any, d: Difference, right: tuple[Any, Any],
+    writer: Callable[[tuple[int, ...]], Any],
+) -> Seen:  # fmt: skip
+    """What the causes are told from; on the GPU nothing is known of blocks."""
+    import torch
+
+    def block_of(index: tuple[int, ...]) -> int | None:
+        found = writer(index)
+        return None if found is None else found.block
+
+    launch = None if report is None or not report.counters else report.counters[0].launch
+    text = "".join(linecache.getlines(FILE))
+    halves = {b.name for k in kernel.program.kernels for b in k.locals
+              if b.dtype in HALVES and re.search(rf"\b{re.escape(b.name)}\b", text)}  # fmt: skip
+    return Seen(
+        task, call.data.sizes, d, [x.double().cpu() for x in call.values()],
+        call.output.to(torch.float64).cpu(), right[0].cpu(), right[1].cpu(),
+        blocks=prod(launch.grid) if launch else 0, threads=launch.threads if launch else 0,
+        block_of=block_of, halves=tuple(sorted(halves)),
+    )  # fmt: skip
 
 
 def _shown(value: float, other: float) -> str:
@@ -121,42 +202,22 @@ def _shown(value: float, other: float) -> str:
     return repr(value) if short == f"{other:.7g}" else short
 
 
-def _why_changed(task: KernelTask, kernel: Any) -> str:
+def _why_changed(task: KernelTask, kernel: Any) -> dict[str, Any]:
     asked, found = [t.name for t in task.tensors], [p.name for p in kernel.params]
     if asked != found and sorted(asked) == sorted(found):
-        return f"the parameters are {', '.join(found)}; asked for, in order: {', '.join(asked)}"
-    return f"the kernel writes into an input; write {task.output.name} only"
+        cause = f"the parameters are {', '.join(found)}; asked for, in order: {', '.join(asked)}"
+    else:
+        cause = f"the kernel writes into an input; write {task.output.name} only"
+    return {"cause": cause, **_at_definition(kernel)}
 
 
-_FEW = 2
-"""So few elements at the end are left out by a guard; a tile that is missing has more."""
-
-
-def _cause(task: KernelTask, d: Difference, sizes: Sizes) -> str:
-    """The likeliest reason, from which elements are wrong and how."""
-    if d.unwritten == d.wrong == d.total:
-        return "nothing was written to the output (it was filled with NaN before the call)"
-    ends = d.last == tuple(e - 1 for e in task.output.extents(sizes))
-    if d.unwritten == d.wrong <= _FEW and ends:
-        return (f"nothing was written at {list(d.index)}, the end: a guard such as `i < N - 1` "
-                "leaves it out (`i < N` keeps it), or the grid ends a tile too early")  # fmt: skip
-    if d.unwritten == d.wrong and ends and d.last[0] - d.index[0] + 1 == d.wrong:
-        return (f"nothing was written from {list(d.index)} on: the grid ends too early "
-                "(T.ceildiv rounds up), or all blocks write the same elements")  # fmt: skip
-    if d.unwritten == d.wrong:
-        return "elements were never written: the grid or a guard leaves them out"
-    if d.unwritten:
-        return "NaN spreads from memory that nobody wrote: clear accumulators, load every tile"
-    if abs(d.got - d.expected) <= 64 * d.allowed:
-        return "close, but less accurate than float32: compute and accumulate in float32"
-    if any(d.index) and ends and 2 * d.wrong < d.total:
-        return "only a part up to the last element is wrong: look at the tail"
-    if d.expected and abs(d.got / d.expected - round(d.got / d.expected)) < 1e-3:
-        return "a whole multiple of what was expected: something is added more than once"
-    if task.reduction(sizes) > 1:
-        return ("terms are missing, or others were added: does the loop reach the last, incomplete "
-                "tile, and is the sum kept from tile to tile?")  # fmt: skip
-    return "computed from other elements, or with another formula"
+def _at_definition(kernel: Any) -> dict[str, Any]:
+    """The line that names the kernel's parameters; {} where it cannot be told."""
+    begins = re.compile(rf"\s*def {re.escape(kernel.program.name)}\b")
+    for number, line in enumerate(linecache.getlines(FILE), 1):
+        if begins.match(line):
+            return {"finding": {"line": number, "text": line.strip()}}
+    return {}
 
 
 def evidence(task: KernelTask, kernel: Any, seed: int) -> Evidence:
@@ -171,6 +232,7 @@ def evidence(task: KernelTask, kernel: Any, seed: int) -> Evidence:
         raise Refused(result["code"], result["message"])
     total = report.total()
     program = kernel.program
+    lines = {loc: c for counters in report.counters for loc, c in counters.lines.items() if loc}
     return Evidence(
         sizes=sizes,
         counters={name: float(v) for name, v in total.amounts.items()},
@@ -180,7 +242,47 @@ def evidence(task: KernelTask, kernel: Any, seed: int) -> Evidence:
         ideal_bytes=sum(t.numel() * t.element_size() for t in call.tensors),
         bank_conflict_degree=total.bank_conflict_degree,
         sector_ratio=total.sector_ratio,
+        blocks=_blocks(task, kernel, report),
+        places={
+            "bytes": _worst(lines, _moved_bytes),
+            "sectors": _worst(lines, lambda c: c.units("global") - c.ideal("global")),
+            "banks": _worst(lines, lambda c: c.units("shared") - c.ideal("shared")),
+            "launch": _place(program.kernels[0].loc),
+        },
     )
+
+
+def _moved_bytes(line: Any) -> float:
+    return sum(v for name, v in line.amounts.items() if name.startswith("global_bytes"))
+
+
+def _worst(lines: dict[Any, Any], cost: Callable[[Any], float]) -> dict[str, Any]:
+    """The line that costs most; {} where none costs anything."""
+    loc = max(lines, key=lambda at: cost(lines[at]), default=None)
+    return _place(loc) if loc is not None and cost(lines[loc]) > 0 else {}
+
+
+_LOOKED_AT = 4096
+
+
+def _blocks(task: KernelTask, kernel: Any, report: Any) -> tuple[int, int]:
+    """How many blocks wrote one of some elements of the output that lie evenly, and how many were
+    launched. As many where that is not known: atomics, several kernels, blocks too small to be
+    met by such elements."""
+    import torch
+
+    shape = task.output.extents(task.structure_sizes)
+    name = kernel.params[task.tensors.index(task.output)].name
+    counters, count = report.counters[0], min(prod(shape), _LOOKED_AT)
+    launched = prod(counters.launch.grid) if counters.launch else 0
+    flat = torch.linspace(0, prod(shape) - 1, count, dtype=torch.float64).long()
+    found = [report.writer_of(name, tuple(int(i) for i in index))
+             for index in torch.stack(torch.unravel_index(flat, shape), 1)]  # fmt: skip
+    writers = {w.block for w in found if w is not None}
+    seldom_met = count < prod(shape) and 2 * len(writers) > count
+    if None in found or len(report.counters) > 1 or seldom_met:
+        return launched, launched
+    return len(writers), launched
 
 
 def _opcodes(kernel: Any) -> dict[str, int] | None:

@@ -16,7 +16,6 @@ import resource
 import signal
 import sys
 import traceback
-from dataclasses import asdict
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -87,7 +86,7 @@ class _Asked:
         except JudgeFailed as error:
             return {"broken": str(error)}
         except Refused as refused:
-            return failed(refused.code, refused.text)
+            return failed(refused.code, refused.text, **refused.detail)
         except MemoryError:
             return failed("MEMORY", "the call takes more memory than there is")
         except Exception as error:
@@ -118,7 +117,7 @@ class _Asked:
         seen = evidence(task, kernel, request["seed"])
         return {
             "rules": {rule.id: rule.problem(seen) for rule in task.structure},
-            "evidence": {k: v for k, v in asdict(seen).items() if k not in ("costs", "counters")},
+            "places": {rule.id: dict(seen.places.get(rule.place, {})) for rule in task.structure},
         }
 
     def bench(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -56,11 +56,12 @@ class Budget:
 
 
 class _Lost(Exception):
-    """The worker gave no usable answer; `kind` says why."""
+    """The worker gave no usable answer; `kind` says why, `line` where it hung, if it said so."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, line: int | None = None) -> None:
         super().__init__(kind)
         self.kind: Kind = kind
+        self.line = line
 
 
 class Session:
@@ -196,7 +197,7 @@ class Session:
         if flag:
             self._flag(flag)
         self._stop()
-        return Answer(lost.kind)
+        return Answer(lost.kind, error={} if lost.line is None else {"line": lost.line})
 
     # -- the protocol: one line out, one line back ------------------------------------------------
 
@@ -207,7 +208,7 @@ class Session:
             raise _Lost("malformed" if unasked else "died")
         nonce = secrets.token_hex(16)
         try:
-            _send(self._pipes[0], {**request, "nonce": nonce})
+            _send(self._pipes[0], {**request, "nonce": nonce, "seconds": seconds})
         except BrokenPipeError:
             raise _Lost("died") from None
         reply = self._read(time.monotonic() + seconds)
@@ -311,6 +312,9 @@ def _answer(reply: dict[str, Any]) -> Answer:
         return Answer("value", {key: reply.get(key) for key in ("callable", "found", "kind")})
     if reply.get("op") == "value" and "value" in reply:
         return Answer("value", reply["value"])
+    if reply.get("op") == "hangs":
+        line = reply.get("line")
+        raise _Lost("timeout", line if type(line) is int else None)
     error = reply.get("error")
     if reply.get("op") == "raised" and isinstance(error, dict):
         return Answer("raised", error=cast("dict[str, Any]", error))

@@ -14,10 +14,14 @@ import json
 import linecache
 import operator
 import os
+import re
+import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any, cast
 
 REPOSITORY = str(Path(__file__).resolve().parent.parent)
@@ -30,6 +34,10 @@ LIBRARIES = ("numpy", "torch")
 """What a file may well import, loaded before the watch begins."""
 MAX_DEPTH, MAX_TEXT, MAX_BITS = 4, 300, 256
 DENIED = (errno.EPERM, errno.EACCES, errno.EROFS)
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""Where a function lies says nothing, and differs from case to case."""
+LAST_TENTH = 0.9
+"""When a question is nearly out of time, the worker says itself where it hangs, if it can."""
 NO_ROOM = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
 
 
@@ -70,11 +78,25 @@ def describe(error: BaseException) -> dict[str, Any]:
         "no_memory": "MemoryError" in kinds
         or getattr(error, "errno", None) == errno.ENOMEM
         or str(error) == "can't start new thread",
-        "text": str(getattr(error, "message", None) or error)[:MAX_TEXT],
+        "text": ADDRESS.sub("", _text(error))[:MAX_TEXT],
         "hint": str(getattr(error, "hint", ""))[:MAX_TEXT],
         "code": code if isinstance(code, str) and "TileError" in kinds else "",
         "line": lines[-1] if lines else None,
     }
+
+
+def _text(error: BaseException) -> str:
+    """An exception's own words; a SyntaxError's without its file."""
+    if isinstance(error, SyntaxError) and error.filename == FILE:
+        return str(error.msg)
+    return str(getattr(error, "message", None) or error)
+
+
+def line_of(frame: FrameType | None) -> int | None:
+    """The innermost line of the student's file that a frame was called from."""
+    while frame is not None and frame.f_code.co_filename != FILE:
+        frame = frame.f_back
+    return None if frame is None else frame.f_lineno
 
 
 def _is_defined_here(value: Any) -> bool:
@@ -92,6 +114,12 @@ class Worker:
         self._entry: Callable[..., Any] | None = None
         self.save: Callable[..., dict[str, Any]] | None = None
         self.watch: Watch | None = None
+        self._nonce: str = ""
+
+    def hangs(self, number: int, frame: FrameType | None) -> None:
+        """Called when a question is nearly out of time: say where, and end."""
+        self.say({"op": "hangs", "line": line_of(frame), "nonce": self._nonce})
+        os._exit(0)
 
     def say(self, message: dict[str, Any]) -> None:
         """Send one line."""
@@ -109,12 +137,15 @@ class Worker:
         while line := self._requests.readline():
             request = json.loads(line)
             watch = self.watch  # the student's code may put another in its place
+            self._nonce = request["nonce"]
+            signal.setitimer(signal.ITIMER_REAL, LAST_TENTH * request["seconds"])
             try:
                 answer = actions[request["op"]](request)
             except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's
-                answer = {"op": "raised", "error": describe(error)}
+                answer = {"op": "raised", "error": self._describe(error)}
                 if watch is not None:
                     self._name(watch, error)
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
             with contextlib.suppress(Exception):  # a full or replaced stdout is the student's
                 sys.stdout.flush()
             if watch is not None:
@@ -129,6 +160,16 @@ class Worker:
             watch.name("worker_exit")  # kept alive here; what was tried is the same
         if getattr(error, "errno", None) in DENIED:
             watch.name("denied")
+
+    def _describe(self, error: BaseException) -> dict[str, Any]:
+        """An exception as data; one from no line of the student's belongs to the entry function."""
+        told = describe(error)
+        code: Any = getattr(getattr(self._entry, "func", self._entry), "__code__", None)
+        if told["line"] is None and getattr(code, "co_filename", "") == FILE:
+            lines = linecache.getlines(FILE)[code.co_firstlineno - 1 :]
+            decorators = next((n for n, s in enumerate(lines) if s.startswith("def ")), 0)
+            told["line"] = code.co_firstlineno + decorators
+        return told
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run the student's file as a module and find its entry function."""
@@ -167,6 +208,11 @@ class Worker:
         return {"op": "value", "value": self.save(self._entry, request["args"], request["target"])}
 
 
+def _warning(message: Warning | str, category: type[Warning], *_: Any) -> str:
+    """A warning as the student's report shows it: without the judge's own file."""
+    return f"{category.__name__}: {message}\n"
+
+
 def main() -> None:
     """Lock down, say so, serve."""
     requests, results, told = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
@@ -180,6 +226,8 @@ def main() -> None:
     sys.path.remove(REPOSITORY)
     temporary = told["temporary"]
     os.environ["TMPDIR"] = temporary
+    warnings.formatwarning = _warning
+    signal.signal(signal.SIGALRM, worker.hangs)
     private = [str(Path(REPOSITORY) / name) for name in ("judge", "exercises", "tests")]
     worker.watch = Watch(worker.tell, FILE, temporary, private)
     state = lock_down(Limits(**told["limits"]), readable, temporary, told["outer"])

@@ -14,6 +14,7 @@ from judge.kernels import (
     Performance,
     Sizes,
     Tensor,
+    busy_blocks,
     coalesced,
     traffic,
 )
@@ -68,13 +69,14 @@ EXERCISE = KernelTask(
     public=(
         KernelCase("public.block", "one block", "", {"N": 256}, False),
         KernelCase("public.tail", "a tail", "", {"N": 1000}, False),
+        KernelCase("public.many", "many blocks", "", {"N": 5000}, False),
     ),
     draw=draw,
     reference=add,
     reduction=lambda sizes: 1,
-    structure=(coalesced(1.1), traffic(1.05)),
+    structure=(coalesced(1.1), traffic(1.05), busy_blocks()),
     structure_sizes={"N": 8192},
-    performance=Performance({"N": LARGE}, 0.5, 0.75, torch.add, _bytes, _flops),
+    performance=Performance({"N": LARGE}, 0.7, 0.95, torch.add, _bytes, _flops),
     starter_code="NOT_IMPLEMENTED",
     hints=(
         "the i-th element of block bx is number bx * block + i",

@@ -14,6 +14,7 @@ from judge.kernels import (
     Performance,
     Sizes,
     Tensor,
+    busy_blocks,
     coalesced,
     traffic,
 )
@@ -73,11 +74,13 @@ EXERCISE = KernelTask(
     public=(
         KernelCase("public.tile", "whole tiles", "", {"M": 64, "N": 256}, False),
         KernelCase("public.tails", "tails on both axes", "", {"M": 37, "N": 1000}, False, 1.0, 8.0),
+        KernelCase("public.long", "a long row", "", {"M": 5, "N": 3001}, False),
     ),
     draw=draw,
     reference=row_sums,
     reduction=lambda sizes: sizes["N"],
-    structure=(coalesced(1.1), traffic(1.05)),
+    terms=lambda index, a: a[index[0]],
+    structure=(coalesced(1.1), traffic(1.05), busy_blocks()),
     structure_sizes={"M": 64, "N": 1024},
     performance=Performance({"M": 8192, "N": 8192}, 0.6, 0.9, baseline, _bytes, _flops),
     starter_code="NOT_IMPLEMENTED",

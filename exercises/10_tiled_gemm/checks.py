@@ -14,6 +14,7 @@ from judge.kernels import (
     Performance,
     Sizes,
     Tensor,
+    busy_blocks,
     conflict_free,
     shared_at_most,
     tensor_cores,
@@ -70,11 +71,13 @@ EXERCISE = KernelTask(
     public=(
         KernelCase("public.tile", "one tile", "", {"M": 128, "N": 128, "K": 64}, False),
         KernelCase("public.tails", "tails on every axis", "", {"M": 100, "N": 72, "K": 200}, False),
+        KernelCase("public.several", "several tiles", "", {"M": 136, "N": 264, "K": 136}, False),
     ),
     draw=draw,
     reference=product,
     reduction=lambda sizes: sizes["K"],
-    structure=(tensor_cores(), shared_at_most(64 << 10), conflict_free(1.05)),
+    terms=lambda index, a, b: a[index[0]] * b[:, index[1]],
+    structure=(tensor_cores(), shared_at_most(64 << 10), conflict_free(1.05), busy_blocks()),
     structure_sizes={"M": 256, "N": 256, "K": 128},
     performance=Performance(
         {"M": 2048, "N": 2048, "K": 2048}, 0.2, 0.4, torch.matmul, _bytes, _flops

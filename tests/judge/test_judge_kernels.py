@@ -241,7 +241,7 @@ def test_products_of_one_term_may_be_subnormal() -> None:
          "C: T.Tensor((N,), dtype), A: T.Tensor((N,), dtype), B", ["asked for, in order: A, B, C"]),
         ("03", "block = 256", "block = size", ["line 11: block = size", "public.block: NameError"]),
         ("05", 'columns), "float32")', "columns), dtype)", ["accumulate in float32"]),
-        ("05", "part[i, j] +=", "part[i, j] =", ["terms are missing", "kept from tile to tile"]),
+        ("05", "part[i, j] +=", "part[i, j] =", ["the last 256 of 1000 terms", "overwritten in"]),
         ("10", "            T.clear(total)\n", "", ["FINDING_TL2002", "T.clear"]),
     ],
 )  # fmt: skip
