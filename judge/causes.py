@@ -177,7 +177,10 @@ def _wrong(seen: Seen) -> str:
     ends = d.last == tuple(e - 1 for e in seen.task.output.extents(seen.sizes))
     if any(d.index) and ends and 2 * d.wrong < d.total:
         return "only a part up to the last element is wrong: look at the tail"
-    if d.expected and abs(d.got / d.expected - round(d.got / d.expected)) < 1e-3:
+    if not bool(seen.got.any()):
+        return "every element is 0: is what was computed ever read, or ever stored?"
+    times = d.got / d.expected if d.expected else 0.0
+    if abs(times) > 1.5 and abs(times - round(times)) < 1e-3:
         return "a whole multiple of what was expected: something is added more than once"
     if seen.task.reduction(seen.sizes) > 1:
         return ("terms are missing, or others were added: does the loop reach the last, incomplete "

@@ -125,6 +125,6 @@ def read_regular(path: Path) -> bytes:
 def read_submission(path: Path) -> str:
     """The text of a student's file; refuses links, devices, huge and undecodable files."""
     try:
-        return read_regular(path).decode("utf-8")
+        return read_regular(path).decode("utf-8-sig")  # editors on Windows begin with a mark
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is no UTF-8 text") from error

@@ -18,6 +18,11 @@ _DATE = (2020, 1, 1, 0, 0, 0)
 SETUP = """#!/usr/bin/env bash
 # Run once, when Gradescope builds the image.
 set -euo pipefail
+python3 - <<'END'
+import sys
+if sys.version_info < (3, 11):
+    sys.exit("this Python is too old: choose a base image with 3.11 or newer (Ubuntu 24.04 has it)")
+END
 apt-get update
 apt-get install -y python3 python3-pip python3-venv bubblewrap
 cd /autograder/source

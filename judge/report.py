@@ -68,7 +68,7 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
         "score": {"points": won, "assessed": assessed, "total": total},
         "code": outcome.code,
         "cause": clean(outcome.cause),
-        "hint": outcome.hint,
+        "hint": clean(outcome.hint),
         "flags": list(outcome.flags),
         "sandbox": {
             "state": verdict.sandbox_state,
@@ -180,7 +180,7 @@ def to_text(verdict: Verdict) -> str:
     ]
     if outcome.code:
         lines.append(f"  reason {outcome.code}: {clean(outcome.cause)}")
-        lines += [f"  hint   {outcome.hint}"] if outcome.hint else []
+        lines += [f"  hint   {clean(outcome.hint)}"] if outcome.hint else []
     printed = [clean(line) for line in outcome.output.splitlines() if line.strip()]
     if printed:
         lines.append("  printed before the hidden cases:")

@@ -21,6 +21,8 @@ from tilelab import TileError, artifact
 
 FILE = "solution.py"
 HALVES = ("float16", "bfloat16")
+OUT_OF_BOUNDS = "TL2001"
+"""The code of the simulator's finding or note on an access beside a tensor."""
 
 
 class Refused(Exception):
@@ -123,11 +125,12 @@ def _place(loc: Any) -> dict[str, Any]:
     return {} if loc is None else {"line": loc.line, "text": loc.text().strip()}
 
 
-def _note(report: Any) -> dict[str, Any]:
-    """What is right and yet seldom meant, as the simulator notes it."""
-    if report is None or not report.notes:
+def _note(report: Any, code: str = "") -> dict[str, Any]:
+    """What is right and yet seldom meant, as the simulator notes it; of one code, or of any."""
+    notes = () if report is None else report.notes
+    note = next((n for n in notes if code in ("", n.code)), None)
+    if note is None:
         return {}
-    note = report.notes[0]
     return {"note": {"text": note.message, "cause": note.hint, **_line_of(note.loc)}}
 
 
@@ -169,7 +172,7 @@ def _wrong(
     place = _place(loc)
     return failed(
         code, f"{d.wrong} of {d.total} elements are wrong", **detail,
-        **({"finding": place} if place else {}),
+        **({"finding": place} if place else {}), **_note(report, OUT_OF_BOUNDS),
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 """Where a function lies says nothing, and differs from case to case."""
 LAST_TENTH = 0.9
 """When a question is nearly out of time, the worker says itself where it hangs, if it can."""
-NO_ROOM = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
+NO_ROOM = (errno.EFBIG, errno.ENOSPC, errno.EDQUOT, errno.EMFILE)
 
 
 def plain(value: Any, depth: int = 0) -> Any:

@@ -24,6 +24,10 @@ SAYS_LITTLE = ("RAISED", "WRONG_VALUES", "WRONG_BYTES_PER_STAGE", "ANSWER_FORM")
 UNNAMED = {
     "deep_answer": "an answer of the wrong form, as a beginner's mistake gives it",
     "fake_verdict": "prints in place of returning, as a beginner's mistake does",
+    "advice_that_passes": "an exception with advice, as many have it; cleaned before it is shown",
+    "fake_code_object": "an entry that is an object of a class, as a style may have it",
+    "kernel_looks_beside_its_tensors": "an index out of range, as a beginner's mistake gives it",
+    "signature_without_end": "a function of other parameters, as a beginner's mistake gives it",
     "huge_integer": "an answer of the wrong form, as a beginner's mistake gives it",
     "kernel_line_of_another_file": "a place that is not in the student's file is dropped unseen",
     "kernel_prints": "prints of a kernel go nowhere, honest ones too",

@@ -99,6 +99,7 @@ def test_what_is_missing_of_a_matrix() -> None:
         ("05", lambda r, a: a.max(1).values, "the largest term"),
         ("05", lambda r, a: a.abs().sum(1), "absolute values"),
         ("05", lambda r, a: torch.zeros(12), "nothing was added"),
+        ("03", lambda r, a, b: r * 0, "every element is 0"),
         ("05", lambda r, a: a.T.sum(1)[:12], "A is read with its axes exchanged"),
         ("05", lambda r, a: r * 3, "a whole multiple"),
         ("05", lambda r, a: r.half().double(), "close, but less accurate"),
