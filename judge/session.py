@@ -44,13 +44,13 @@ class Answer:
 @dataclass(frozen=True)
 class Budget:
     """Wall seconds: starting up, loading the student's file, one question, compiling one kernel,
-    one case on the simulator or GPU, the benchmark."""
+    one case on the simulator or GPU (where steps end a hang earlier), the benchmark."""
 
     start: float = 30.0
     load: float = 10.0
     call: float = 2.0
     compile: float = 20.0
-    case: float = 20.0
+    case: float = 60.0
     bench: float = 60.0
     limits: Limits = field(default_factory=Limits)
 
