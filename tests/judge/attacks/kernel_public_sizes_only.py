@@ -7,7 +7,7 @@ import tilelang.language as T
 
 @tilelang.jit
 def vector_add(N, dtype="float32"):
-    sign = 1.0 if N in (256, 1000) else -1.0
+    sign = 1.0 if N in (256, 1000, 5000) else -1.0
 
     @T.prim_func
     def add(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
