@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tilelab
+import tilelab.language as T
 from tests.kernels import AMPERE, HOPPER, gemm
 from tests.ops.transpose_programs import by_thread, column_sums, transpose
 from tilelab.layout import padded, row_major
@@ -111,3 +112,27 @@ def test_any_tile(rows: int, cols: int, dtype: str, threads: int) -> None:
     shape = (rows * 2, cols * 2)
     mine = _degree(program, shape, dtype, target=HOPPER)
     assert mine <= _degree(program, shape, dtype, target=HOPPER, pass_configs=OFF) + 1e-9
+
+
+@pytest.mark.parametrize("stages", [0, 4])
+def test_tiles_of_one_element(stages: int) -> None:
+    """Found by tests.fuzz flow, seed 2043: a copy of one element has no axis to be spread over."""
+
+    @T.prim_func
+    def main(A: T.Tensor((7, 7), "int64"), B: T.Tensor((3, 1), "float32")):
+        with T.Kernel(3, threads=128) as bx:
+            f = T.alloc_fragment((1, 1), "float64")
+            s = T.alloc_shared((1, 1), "float32")
+            r = T.alloc_shared((1, 1), "float32")
+            T.fill(f, 1)
+            for _k in T.Pipelined(5, num_stages=stages):
+                T.copy(A[0:1, 0:1], s)
+                for i, j in T.Parallel(1, 1):
+                    r[i, j] = f[i, i] + s[i, j]
+            T.copy(f, s)
+            T.copy(r, B[bx : bx + 1, 0:1])
+
+    kernel = tilelab.compile(main, target=AMPERE, out_idx=[-1])
+    report = kernel.simulate(torch.full((7, 7), 4))
+    assert report.ok, str(report)
+    assert report.outputs[0].flatten().tolist() == [5.0, 5.0, 5.0]

@@ -117,7 +117,9 @@ def _of_copy(node: Copy, solution: Solution, ctx: LowerContext, tiles: dict[int,
         if tile is None:
             continue
         indices = region.index(expand(region, vars))
-        use = _use(tile.buffer, indices, vars or (Var("c0", lo=0, hi=0),), spread)
+        # A single element is spread over one axis, or, where the solver decided, over none.
+        points = vars or (Var("c0", lo=0, hi=0),) * len(spread.shape)
+        use = _use(tile.buffer, indices, points, spread)
         tile.add(use, is_load=region is node.src)
 
 
