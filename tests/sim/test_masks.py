@@ -77,3 +77,75 @@ def test_halves_of_a_warp(kind: str, branch: bool) -> None:
     if branch:
         want[:16] = -1
     np.testing.assert_array_equal(out.numpy(), want)
+
+
+BY_HAND = {"tl.disable_thread_storage_sync": True}
+
+
+def both_sides(parts: int) -> Any:
+    """The lanes of each warp wait for each other from the sides of branches by value."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 48), "int32"), B: T.Tensor((4, 48), "int32")):
+        with T.Kernel(4, threads=48) as bx:
+            s = T.alloc_shared((48,), "int32")
+            tx = T.get_thread_binding()
+            s[tx] = -1
+            if A[bx, tx] % parts == 0:
+                s[tx] = A[bx, tx]
+                T.sync_warp()
+                B[bx, tx] = s[tx ^ 1]
+            elif A[bx, tx] % parts == 1:
+                s[tx] = A[bx, tx] + 1000
+                T.sync_warp()
+                B[bx, tx] = s[tx ^ 1]
+            else:
+                s[tx] = A[bx, tx] + 2000
+                T.sync_warp()
+                B[bx, tx] = s[tx ^ 1]
+
+    return main
+
+
+@pytest.mark.parametrize("schedule", ["late", "eager", "random"])
+@pytest.mark.parametrize("parts", [2, 3])
+def test_a_warp_meets_from_the_sides_of_a_branch(parts: int, schedule: str) -> None:
+    a = torch.randint(0, 500, (4, 48), generator=torch.Generator().manual_seed(1)).int()
+    out = torch.zeros_like(a)
+    kernel = tilelab.compile(both_sides(parts), pass_configs=BY_HAND)
+    report = kernel.simulate(a, out, schedule=schedule)
+    assert report.ok, str(report)
+    stored = a + 1000 * (a % parts)
+    assert torch.equal(out, stored.reshape(4, 24, 2).flip(-1).reshape(4, 48))
+
+
+@pytest.mark.parametrize("threads", [16, 48])
+def test_a_mask_may_name_lanes_that_the_block_does_not_have(threads: int) -> None:
+    @T.prim_func
+    def main(A: T.Tensor((threads,), "int32"), B: T.Tensor((threads,), "int32")):
+        with T.Kernel(1, threads=threads):
+            s = T.alloc_shared((threads,), "int32")
+            tx = T.get_thread_binding()
+            s[tx] = A[tx]
+            T.sync_warp()
+            B[tx] = s[tx ^ 1]
+
+    a = torch.arange(threads, dtype=torch.int32)
+    out = torch.zeros_like(a)
+    report = tilelab.compile(main, pass_configs=BY_HAND).simulate(a, out)
+    assert report.ok and torch.equal(out, a ^ 1), str(report)
+
+
+def test_lanes_that_are_only_on_their_way_out_are_not_gone() -> None:
+    """Nothing orders the end of lanes that skip the last branch before the others' barrier."""
+
+    @T.prim_func
+    def main(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1, threads=32):
+            tx = T.get_thread_binding()
+            if tx < 16:
+                T.sync_warp()
+                B[tx] = A[tx]
+
+    report = tilelab.compile(main).simulate(torch.zeros(32).int(), torch.zeros(32).int())
+    assert report.codes() == ("TL2009",)

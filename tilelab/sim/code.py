@@ -22,6 +22,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.stmt import Break, Continue, may_leave
 from tilelab.sim.block_order import tells
+from tilelab.sim.meetings import parted
 from tilelab.sim.work import Works
 from tilelab.thread import Invoke, Ref, VectorCopy, WarpRoles
 
@@ -50,6 +51,7 @@ class Code:
         self.steps, self.max_steps = 0, max_steps or sys.maxsize
         self.runners, self.drivers, self.loop_seconds = runners, drivers, loop_seconds
         self.works = Works()
+        self._parted: set[Node] = set()
         self._waits: dict[Node, bool] = {}
         self._serial: dict[Node, bool] = {}
         self._flops: dict[Node, int] = {}
@@ -64,11 +66,19 @@ class Code:
         """Whether more statements were to run than may."""
         return self.steps > self.max_steps
 
+    def learn(self, body: Node) -> None:
+        """Look at a kernel as a whole, before its parts run."""
+        self._parted.update(parted(body))
+
+    def parted(self, stmt: Node) -> bool:
+        """Whether a statement is a warp barrier whose lanes may wait at another, too."""
+        return stmt in self._parted
+
     def waits(self, stmt: Node) -> bool:
         """Whether something in `stmt` may wait."""
         found = self._waits.get(stmt)
         if found is None:
-            found = self._waits[stmt] = any(_may_wait(n) for n in walk(stmt))
+            found = self._waits[stmt] = any(_may_wait(n) or n in self._parted for n in walk(stmt))
         return found
 
     def collective(self, stmt: Node) -> bool:

@@ -19,6 +19,7 @@ from tilelab.sim.findings import Finding, Findings
 from tilelab.sim.frame import Array, Frame
 from tilelab.sim.global_order import GlobalOrder
 from tilelab.sim.global_written import GlobalWritten
+from tilelab.sim.meetings import Meetings
 from tilelab.sim.model import target_of
 from tilelab.sim.register_pool import RegisterPool
 from tilelab.sim.registers import Registers
@@ -60,6 +61,7 @@ class BlockGroup:
             self.size, self.shared.bytes.shape[1], min(granule, 4), self.clocks.actors
         )
         self.barriers = BlockBarriers(self.size, kernel.num_threads, self.clocks)
+        self.meetings = Meetings(self.size, self.clocks)
         self.mbarriers = {
             s.buffer: MBarriers(s.buffer, self.size, self.clocks.actors)
             for s in kernel.shared

@@ -32,6 +32,7 @@ class Lanes:
     """Memory and lanes of the instruction that runs; `frame` is set before each one."""
 
     frame: Frame
+    parted = False  # whether lanes of a warp may wait for each other from different places
 
     def __init__(self, group: BlockGroup, clock: Clock, late: bool) -> None:
         self.group, self.clock, self.late = group, clock, late
@@ -121,10 +122,7 @@ class Lanes:
         every = frame.mask is None and len(frame.lanes) % WARP == 0
         if every and bool((masks == WHOLE).all()) and self._whole_warps(WARP):
             return None
-        named = self.by_warp(np.where(self.active(), self.full(masks), 0).astype(np.uint32))
-        on, warps = self.by_warp(self.active()), self.warps()[:, None]
-        there = warps * WARP + np.arange(WARP) < self.group.kernel.num_threads
-        named &= np.where(there, _BITS, 0).sum(-1, keepdims=True, dtype=np.uint32)
+        named, on = self.named(masks), self.by_warp(self.active())
         running = np.where(on, _BITS, 0).sum(-1, keepdims=True, dtype=np.uint32)
         missing = np.where(on, (named & ~running) | (_BITS & ~named), 0)
         if missing.any():
@@ -139,6 +137,12 @@ class Lanes:
             self.group.stop(frame.rows)
             raise BlocksStopped
         return named
+
+    def named(self, masks: Array) -> Array:
+        """The lanes of the block that running lanes name (..., rows, warps, 32)."""
+        named = self.by_warp(np.where(self.active(), self.full(masks), 0).astype(np.uint32))
+        there = self.warps()[:, None] * WARP + np.arange(WARP) < self.group.kernel.num_threads
+        return named & np.where(there, _BITS, 0).sum(-1, keepdims=True, dtype=np.uint32)
 
     def takes_part(self, ok: Array, text: str) -> None:
         """Stop the blocks, with a finding, in which `ok` does not hold for a running lane."""

@@ -15,7 +15,7 @@ from tilelab.sim.frame import Array
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.strand import Strand
 from tilelab.sim.tma import Transfer
-from tilelab.sim.waits import BarrierWait, JoinWait, PhaseWait, RegisterWait, Turn
+from tilelab.sim.waits import BarrierWait, JoinWait, MeetingWait, PhaseWait, RegisterWait, Turn
 
 Schedule = Literal["late", "eager", "random"]
 SCHEDULES: tuple[Schedule, ...] = ("late", "eager", "random")
@@ -184,6 +184,9 @@ class Scheduler:
                     and (barriers.pending[row, which] <= 0).any()
                 ):
                     return f.EXPECTED_BYTES, strand
+        apart = [s for s in waiting if isinstance(s.wait, MeetingWait)]
+        if apart and all(isinstance(s.wait, BarrierWait | MeetingWait) for s in waiting):
+            return f.PARTIAL_WARP, apart[0]
         if all(isinstance(s.wait, BarrierWait) for s in waiting):
             return f.BARRIER_DIVERGENCE, waiting[0]
         budgets = [s for s in waiting if isinstance(s.wait, RegisterWait)]

@@ -251,6 +251,7 @@ class _Launch:
             flat = memory[view.storage].reshape(-1).view(view.dtype.numpy)
             self.memory[view] = flat.reshape([_number(s, env) for s in view.shape])
         self.findings, self.code, self.how = findings, code, how
+        code.learn(kernel.body)
         self.grid = tuple(_number(g, env) for g in kernel.grid)
         self.target = target_of(kernel)
         self.counters = KernelCounters(kernel.name)

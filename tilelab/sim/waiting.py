@@ -43,7 +43,9 @@ def _drive_seq(s: Strand, stmt: Seq, frame: Frame) -> Iterator[Any]:
 def _drive_invoke(s: Strand, stmt: Invoke, frame: Frame) -> Iterator[Any]:
     operands = [s.operand(o, frame) for o in stmt.operands]
     s.machine.frame = frame
+    s.machine.parted = s.code.parted(stmt)
     steps = stmt.intrinsic.meaning(s.machine, *operands) or ()
+    s.machine.parted = False
     value = yield from cast("Generator[Any, Any, Any]", steps)
     bind_result(stmt, value, frame)
     if not stmt.intrinsic.waits:

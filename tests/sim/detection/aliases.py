@@ -169,3 +169,48 @@ def product_without_a_barrier(ok):
             T.copy(c, C)
 
     return main
+
+
+@stuck("TL2009", configs=BY_HAND)
+def a_side_of_a_branch_does_not_come(ok):
+    @T.prim_func
+    def main(A: T.Tensor((4, 64), "int32"), B: T.Tensor((4, 64), "int32")):
+        with T.Kernel(4, threads=64) as bx:
+            s = T.alloc_shared((64,), "int32")
+            tx = T.get_thread_binding()
+            if (A[bx, tx] + bx) % 3 != 1:
+                s[tx] = A[bx, tx]
+                T.sync_warp()  # BUG
+                B[bx, tx] = s[tx // 32 * 32 + 31 - tx % 32]
+            else:
+                s[tx] = 2 * A[bx, tx]
+                if ok:
+                    T.sync_warp()
+                else:
+                    T.sync_warp(T.ballot_sync(A[bx, tx] % 3 != 1, T.activemask()))  # BUG
+                B[bx, tx] = s[tx // 32 * 32 + 31 - tx % 32]
+
+    return main
+
+
+@stuck("TL2009", configs=BY_HAND)
+def halves_of_a_warp_hand_over_in_loops(ok):
+    @T.prim_func
+    def main(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1, threads=32):
+            s = T.alloc_shared((16,), "int32")
+            n = T.alloc_var("int32", init=0)
+            tx = T.get_thread_binding()
+            if tx < 16:
+                for k in T.serial(4):
+                    s[tx] = A[tx] + k
+                    T.sync_warp()  # BUG
+                    T.sync_warp()  # BUG
+            else:
+                for k in T.serial(4 if ok else 3):
+                    T.sync_warp()
+                    n += s[tx - 16]
+                    T.sync_warp()
+            B[tx] = n
+
+    return main

@@ -168,9 +168,8 @@ SYNCTHREADS_OR = _counted("syncthreads_or", "__syncthreads_or", lambda n, _: n >
 """All threads wait for each other; whether the predicate holds in some."""
 
 
-def _sync_warp(m: Machine, mask: Array) -> None:
-    m.together(mask, "T.sync_warp")
-    m.sync_warp()
+def _sync_warp(m: Machine, mask: Array) -> Iterator[Any] | None:
+    return m.sync_warp(mask)
 
 
 SYNCWARP = Intrinsic(
