@@ -116,6 +116,7 @@ def test_race_of_tma_stores_between_blocks():
     kernel = tilelab.compile(main, target="sm_90a")
     for apart, codes in ((0, ()), (1, ("TL2007",))):
         a = np.ones((2, 64, 64), np.float16)
-        a[1] += apart
+        a[1, 5, 9:11] += apart
         report = simulate(kernel.program, {"A": a, "B": np.zeros((64, 64), np.float16)})
         assert report.codes() == codes, str(report)
+        assert all((x.buffer, x.index) == ("B", (5, 9)) for x in report.findings)

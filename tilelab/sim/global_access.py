@@ -300,7 +300,7 @@ class GlobalAccess(GlobalReports):
             return
         address = np.asarray(sum(parts))
         if count > 1:
-            self.check_alignment(address, width, frame, place.buffer)
+            self.check_alignment(address, width, frame, place.buffer, place.indices)
         shape = np.broadcast_shapes(np.shape(address), frame.shape)
         lanes = np.broadcast_to(address, shape)[..., 0, :]
         mask = None if frame.mask is None else np.broadcast_to(frame.mask, shape)[..., 0, :]

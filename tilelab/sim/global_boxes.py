@@ -62,7 +62,7 @@ def note(transfer: Transfer, stores: bool, data: Array | None = None) -> None:
         if data is not None:
             new = np.ascontiguousarray(data[i]).view(array.dtype).reshape(box)[within]
         for old, what in earlier:
-            _check(transfer, i, (array[inside], new), old[inside], mine, what)
+            _check(transfer, i, (array[inside], new), old[inside], mine, what, inside)
         if stores:
             writes[inside] = mine
         elif reads is not None:
@@ -83,10 +83,11 @@ def _note_values(transfer: Transfer, stores: bool) -> None:
         if stores:
             view[inside] = True
         elif not view[inside].all() and group.findings.wants(f.UNINITIALISED):
+            index = _element(transfer, inside, ~view[inside])
             text = f"a TMA load reads elements of {tensor.root.name} before they are written: "
             group.report(
                 f.UNINITIALISED, text + "the tensor begins without values", transfer.loc,
-                row=int(row), thread=transfer.warp * 32, buffer=tensor,
+                row=int(row), thread=transfer.warp * 32, buffer=tensor, index=index,
             )  # fmt: skip
             return
 
@@ -178,9 +179,17 @@ def still_stored(
     return bad
 
 
+def _element(transfer: Transfer, inside: tuple[slice, ...], bad: Array) -> tuple[int, ...]:
+    """The tensor's index of the first bad element of a box's part."""
+    first = np.unravel_index(int(bad.argmax()), bad.shape)
+    at = [part.start + int(i) for part, i in zip(inside, first, strict=True)]
+    corner = dict(zip(transfer.tensor_map.axes, reversed(at), strict=True))
+    return tuple(corner[a] for a in sorted(corner))
+
+
 def _check(
     transfer: Transfer, i: int, values: tuple[Array, Array | None], earlier: Array, mine: Array,
-    what: str,
+    what: str, inside: tuple[slice, ...],
 ) -> None:  # fmt: skip
     group = transfer.group
     bad = group.order.unordered(earlier, mine, None)
@@ -197,5 +206,6 @@ def _check(
     text = f"a TMA {verb} elements of {buffer.root.name} which {who} has {what} in the same launch"
     group.report(
         f.RACE, text, transfer.loc, row=int(transfer.rows[i]), thread=transfer.warp * 32,
-        buffer=buffer, other=group.order.place(mark)[0], hint=f.BETWEEN_BLOCKS_HINT,
+        buffer=buffer, index=_element(transfer, inside, bad.reshape(earlier.shape)),
+        other=group.order.place(mark)[0], hint=f.BETWEEN_BLOCKS_HINT,
     )  # fmt: skip

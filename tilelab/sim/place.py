@@ -33,6 +33,10 @@ class Place:
             return self
         return Place(self.buffer, (*self.indices[:-1], self.indices[-1] + offset))
 
+    def corner(self) -> tuple[int, ...]:
+        """The element that the first block and lane mean."""
+        return tuple(int(np.asarray(i).flat[0]) for i in self.indices)
+
 
 def spread(count: int, frame: Frame) -> Array:
     """0 .. count-1 as a new first axis."""
@@ -122,7 +126,12 @@ class CheckedBase:
         """Whether the compiler made the statement that runs out of a copy, a product, ..."""
         return type(self.statement) in _INSERTED
 
-    def check_alignment(self, address: Any, width: int, frame: Frame, buffer: Buffer) -> None:
+    def check_alignment(
+        self, address: Any, width: int, frame: Frame, buffer: Buffer,
+        indices: tuple[Value, ...] | None = None,
+    ) -> None:  # fmt: skip
+        """Report accesses of `width` bytes that start elsewhere; `indices` of the elements, None:
+        shared memory knows them by their address."""
         bad = ~aligned(np.asarray(address), width)
         if frame.mask is not None:
             bad = bad & frame.mask
@@ -134,7 +143,14 @@ class CheckedBase:
             f"an access of {width} bytes to {buffer.root.name} does not start at a multiple "
             f"of {width}"
         )
-        self.report(f.MISALIGNED, text, frame, first[-2:], buffer)
+        if indices is None:
+            found = self.group.shared.element(
+                int(np.broadcast_to(address, bad.shape)[first]), buffer
+            )
+            index = found and found[1]
+        else:
+            index = tuple(int(np.broadcast_to(i, bad.shape)[first]) for i in indices)
+        self.report(f.MISALIGNED, text, frame, first[-2:], buffer, index)
 
 
 def outside(what: str, buffer: Buffer, at: tuple[int, ...], extents: tuple[int, ...]) -> str:

@@ -72,7 +72,7 @@ class Transfer:
 
     def corner(self) -> tuple[int, ...]:
         """The element of the buffer in shared memory that it begins at."""
-        return tuple(int(np.asarray(i).flat[0]) for i in self.place.indices)
+        return self.place.corner()
 
     def access(self) -> Access:
         """The shadow cells of the box."""
@@ -197,16 +197,18 @@ def prepare(
     )
     if problem:
         group.report(
-            f.MISALIGNED, problem, loc, row=int(rows[0]), thread=thread, buffer=place.buffer
-        )
+            f.MISALIGNED, problem, loc, row=int(rows[0]), thread=thread, buffer=place.buffer,
+            index=place.corner(),
+        )  # fmt: skip
         group.stop(rows)
         return None
     end = group.shared.end(place.buffer)
     if int(bases.max()) + boxes * inner > end:
         text = f"the box of {boxes * inner} bytes runs past the end of {place.buffer.root.name}"
         group.report(
-            f.OUT_OF_BOUNDS, text, loc, row=int(rows[0]), thread=thread, buffer=place.buffer
-        )
+            f.OUT_OF_BOUNDS, text, loc, row=int(rows[0]), thread=thread, buffer=place.buffer,
+            index=place.corner(),
+        )  # fmt: skip
         group.stop(rows)
         return None
     chunks = np.stack([box_chunks(int(b), boxes, inner, tensor_map.swizzle) for b in bases])

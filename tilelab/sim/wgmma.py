@@ -180,14 +180,11 @@ class TensorCore:
                 return chunks
             problem = f"a wgmma descriptor of {buffer.root.name} reaches outside the buffer"
         code = f.OUT_OF_BOUNDS if "outside" in problem else f.MISALIGNED
+        found = group.shared.element(start, descriptor.buffer)
         group.report(
-            code,
-            problem,
-            product.loc,
-            row=int(frame.rows[0]),
-            thread=int(frame.lanes[0]),
-            buffer=descriptor.buffer,
-        )
+            code, problem, product.loc, row=int(frame.rows[0]), thread=int(frame.lanes[0]),
+            buffer=descriptor.buffer, index=found[1] if found else None,
+        )  # fmt: skip
         group.stop(frame.rows)
         return None
 
