@@ -42,6 +42,8 @@ def main() -> None:
                     print(f"{seed} {kind}: {path}", flush=True)
                 else:
                     print(text, flush=True)
+        if (seed - options.first) % 20 == 19:  # what an interrupted run has shown counts too
+            print(f"to {seed}:", ", ".join(f"{n} {kind}" for kind, n in seen.items()), flush=True)
     for kind, count in seen.most_common():
         print(f"{count:6} {kind}")
     print(f"{time.process_time() - started:.0f} s of processor time")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -77,7 +78,7 @@ def _main_file(source: CudaSource, loc: Loc | None) -> str:
     if loc is not None:
         return loc.file
     files = [p.file for link in source.links for p in _chain(link.loc)]
-    return max(set(files), key=files.count) if files else ""
+    return Counter(files).most_common(1)[0][0] if files else ""  # of equals the first one
 
 
 def _extent(file: str, loc: Loc | None, links: tuple[Link, ...]) -> tuple[int, int]:
