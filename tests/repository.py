@@ -1,21 +1,26 @@
-"""Every kernel of the repository, compiled: of the tests, the demo, the benchmarks, the exercises
-and the notebooks, so that a test can hold for all of them."""
+"""Every kernel of the repository, compiled: of the tests and their cases, the demo, the benchmarks,
+the exercises and the notebooks, so that a test can hold for all of them."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
+import io
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import tilelab
 from tests.attention import flash_attention
 from tests.kernels import AMPERE, HOPPER, gemm
 from tilelab import shim
+from tilelab.commands.run import run_script
 from tilelab.demo.kernels import gemm as demo_gemm
+from tilelab.errors import TileError
 from tilelab.kernel import JITKernel
 
 ROOT = Path(__file__).parents[1]
@@ -102,6 +107,35 @@ def _of_exercises() -> Iterator[tuple[str, Make]]:
         yield f"exercise {folder}", make
 
 
+def _of_cases() -> Iterator[tuple[str, Make]]:
+    for path in sorted((ROOT / "tests" / "cases").glob("*.py")):
+        yield f"case {path.stem}", lambda path=path: run_case(path)
+
+
+@cache
+def run_case(path: Path) -> list[JITKernel]:
+    """The kernels that a case makes while it runs, for each feature set that takes them."""
+    made: list[JITKernel] = []
+    real = JITKernel.__init__
+
+    def noted(self: JITKernel, *args: Any, **options: Any) -> None:
+        real(self, *args, **options)
+        made.append(self)
+
+    with mock.patch.object(JITKernel, "__init__", noted), contextlib.redirect_stdout(io.StringIO()):
+        run_script(str(path))
+    found: list[JITKernel] = []
+    for kernel in made:
+        for target in TARGETS.values():
+            with contextlib.suppress(TileError):  # refused there on purpose, as its case says
+                found.append(
+                    tilelab.compile(
+                        kernel.prim_func, target=target, pass_configs=kernel.pass_configs
+                    )
+                )
+    return found
+
+
 def _of_notebooks() -> Iterator[tuple[str, Make]]:
     for path in NOTEBOOKS:
         yield f"notebook {path.stem}", lambda path=path: run_notebook(path)
@@ -131,7 +165,7 @@ def run_notebook(path: Path) -> list[JITKernel]:
 
 KERNELS: dict[str, Make] = {
     name: make
-    for part in (_of_tests, _of_bench, _of_exercises, _of_notebooks)
+    for part in (_of_tests, _of_cases, _of_bench, _of_exercises, _of_notebooks)
     for name, make in part()
 }
-"""A name for each kernel, or for each notebook -> a function that compiles it."""
+"""A name for each kernel, case or notebook -> a function that compiles it."""
