@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import torch
 
+import tilelab
+from tests.sim import test_masks as masks
 from tests.sim.detection.matrix import Entry
 from tests.sim.detection.test_matrix import ENTRIES
 from tests.sim.sync_programs import PROGRAMS, arrays, compiled
@@ -70,3 +72,17 @@ def test_right_twins(entry: Entry) -> None:
 def test_synchronised_programs(name: str) -> None:
     kernel = compiled(name, "sm_90a")
     _compare(name, _both(kernel, [torch.from_numpy(a) for a in arrays(kernel).values()]))
+
+
+@pytest.mark.parametrize("kind", masks.KINDS)
+def test_lanes_that_exchange_values_from_the_sides_of_a_branch(kind: str) -> None:
+    kernel = tilelab.compile(masks.exchanged(kind))
+    a = torch.randint(0, 9, (3, masks.LANES), generator=torch.Generator().manual_seed(2)).int()
+    _compare(kind, _both(kernel, [a, torch.zeros_like(a)]))
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_a_warp_that_meets_from_the_sides_of_a_branch(parts: int) -> None:
+    kernel = tilelab.compile(masks.both_sides(parts), pass_configs=masks.BY_HAND)
+    a = torch.randint(0, 500, (4, 48), generator=torch.Generator().manual_seed(1)).int()
+    _compare("sides", _both(kernel, [a, torch.zeros_like(a)]))

@@ -15,32 +15,42 @@ LANES = 32
 KINDS = ("any", "all", "ballot", "match_any", "match_all", "xor", "down", "sync")
 
 
+def acts(kind: str) -> Any:
+    """One instruction of the lanes that a mask names."""
+
+    @T.macro
+    def act(A, B, bx, tx, mask):
+        if kind == "any":
+            B[bx, tx] = T.cast(T.any_sync(A[bx, tx] > 6, mask), "int32")
+        elif kind == "all":
+            B[bx, tx] = T.cast(T.all_sync(A[bx, tx] > 0, mask), "int32")
+        elif kind == "ballot":
+            B[bx, tx] = T.cast(T.ballot_sync(A[bx, tx] > 3, mask) >> T.cast(16, "uint32"), "int32")
+        elif kind == "match_any":
+            B[bx, tx] = T.cast(T.match_any_sync(A[bx, tx], mask), "int32")
+        elif kind == "match_all":
+            B[bx, tx] = T.cast(T.match_all_sync(A[bx, tx] // 4, mask), "int32")
+        elif kind == "xor":
+            B[bx, tx] = T.shfl_xor(A[bx, tx], 3, 32, mask)
+        elif kind == "down":
+            B[bx, tx] = T.shfl_down(A[bx, tx], 1, 16, mask)
+        else:
+            B[bx, tx] = T.shfl_sync(A[bx, tx], 2, 16, mask)
+
+    return act
+
+
 def halves(kind: str, branch: bool) -> Any:
     """Each half of a warp by itself, in a branch that only the upper one takes or side by side."""
+    act = acts(kind)
 
     @T.prim_func
-    def main(A: T.Tensor((LANES,), "int32"), B: T.Tensor((LANES,), "int32")):
-        with T.Kernel(1, threads=LANES):
+    def main(A: T.Tensor((1, LANES), "int32"), B: T.Tensor((1, LANES), "int32")):
+        with T.Kernel(1, threads=LANES) as bx:
             tx = T.get_thread_binding()
-            B[tx] = -1
+            B[bx, tx] = -1
             if tx >= (16 if branch else 0):
-                mask = T.if_then_else(tx < 16, 0xFFFF, 0xFFFF0000)
-                if kind == "any":
-                    B[tx] = T.cast(T.any_sync(A[tx] > 6, mask), "int32")
-                elif kind == "all":
-                    B[tx] = T.cast(T.all_sync(A[tx] > 0, mask), "int32")
-                elif kind == "ballot":
-                    B[tx] = T.cast(T.ballot_sync(A[tx] > 3, mask) >> T.cast(16, "uint32"), "int32")
-                elif kind == "match_any":
-                    B[tx] = T.cast(T.match_any_sync(A[tx], mask), "int32")
-                elif kind == "match_all":
-                    B[tx] = T.cast(T.match_all_sync(A[tx] // 4, mask), "int32")
-                elif kind == "xor":
-                    B[tx] = T.shfl_xor(A[tx], 3, 32, mask)
-                elif kind == "down":
-                    B[tx] = T.shfl_down(A[tx], 1, 16, mask)
-                else:
-                    B[tx] = T.shfl_sync(A[tx], 2, 16, mask)
+                act(A, B, bx, tx, T.if_then_else(tx < 16, 0xFFFF, 0xFFFF0000))
 
     return main
 
@@ -71,7 +81,7 @@ def wanted(kind: str, a: np.ndarray) -> np.ndarray:
 def test_halves_of_a_warp(kind: str, branch: bool) -> None:
     a = np.array([*range(16), *[5] * 15, 4], np.int32)
     out = torch.zeros(LANES, dtype=torch.int32)
-    report = tilelab.compile(halves(kind, branch)).simulate(torch.from_numpy(a), out)
+    report = tilelab.compile(halves(kind, branch)).simulate(torch.from_numpy(a[None]), out[None])
     assert report.ok, str(report)
     want = wanted(kind, a)
     if branch:
@@ -117,6 +127,49 @@ def test_a_warp_meets_from_the_sides_of_a_branch(parts: int, schedule: str) -> N
     assert report.ok, str(report)
     stored = a + 1000 * (a % parts)
     assert torch.equal(out, stored.reshape(4, 24, 2).flip(-1).reshape(4, 48))
+
+
+def exchanged(kind: str) -> Any:
+    """Each side of a branch runs its own instruction, with a mask that names lanes of both."""
+    act = acts(kind)
+
+    @T.prim_func
+    def main(A: T.Tensor((3, LANES), "int32"), B: T.Tensor((3, LANES), "int32")):
+        with T.Kernel(3, threads=LANES) as bx:
+            tx = T.get_thread_binding()
+            if (tx + bx) % 3 == 0:
+                act(A, B, bx, tx, T.if_then_else(tx < 16, 0xFFFF, 0xFFFF0000))
+            else:
+                act(A, B, bx, tx, T.if_then_else(tx < 16, 0xFFFF, 0xFFFF0000))
+
+    return main
+
+
+@pytest.mark.parametrize("schedule", ["late", "random"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_lanes_exchange_values_from_the_sides_of_a_branch(kind: str, schedule: str) -> None:
+    a = np.array([[*range(16), *[5] * 15, 4], [7] * LANES, list(range(LANES))], np.int32)
+    out = torch.zeros(3, LANES, dtype=torch.int32)
+    report = tilelab.compile(exchanged(kind)).simulate(torch.from_numpy(a), out, schedule=schedule)
+    assert report.ok, str(report)
+    np.testing.assert_array_equal(out.numpy(), [wanted(kind, row) for row in a])
+
+
+def test_unlike_exchanges_do_not_meet() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((LANES,), "int32"), B: T.Tensor((LANES,), "int32")):
+        with T.Kernel(1, threads=LANES):
+            tx = T.get_thread_binding()
+            if tx < 16:
+                B[tx] = T.shfl_xor(A[tx], 1)
+                B[tx] += T.shfl_down(A[tx], 1)
+            else:
+                B[tx] = T.shfl_down(A[tx], 1)
+                B[tx] += T.shfl_xor(A[tx], 1)
+
+    a = torch.zeros(LANES, dtype=torch.int32)
+    report = tilelab.compile(main).simulate(a, a.clone())
+    assert report.codes() == ("TL2009",) and "mask names" in report.findings[0].message
 
 
 @pytest.mark.parametrize("threads", [16, 48])

@@ -61,7 +61,7 @@ class BlockGroup:
             self.size, self.shared.bytes.shape[1], min(granule, 4), self.clocks.actors
         )
         self.barriers = BlockBarriers(self.size, kernel.num_threads, self.clocks)
-        self.meetings = Meetings(self.size, self.clocks)
+        self.meetings = Meetings(self.size, warps * WARP)
         self.mbarriers = {
             s.buffer: MBarriers(s.buffer, self.size, self.clocks.actors)
             for s in kernel.shared

@@ -13,9 +13,8 @@ from tilelab.sim.frame import Array
 from tilelab.sim.lanes import Lanes
 from tilelab.sim.place import Place
 from tilelab.sim.register_pool import WARPGROUP
-from tilelab.sim.waits import BarrierWait, MeetingWait, PhaseWait, RegisterWait
+from tilelab.sim.waits import BarrierWait, PhaseWait, RegisterWait
 from tilelab.sim.work import Work
-from tilelab.target import WARP
 from tilelab.thread.costs import COSTS
 
 _SYNC = Work("sync", COSTS["sync"].issue, COSTS["sync"].latency)
@@ -156,24 +155,9 @@ class BarrierLanes(Lanes):
         group.clocks.converge(rows, frame.lanes)
         self.clock.observe(barriers, frame.rows, which, self.memory.loc)
 
-    def sync_warp(self, mask: Any) -> Iterator[Any] | None:
-        """bar.warp.sync: the lanes of the mask have waited for each other."""
-        if self.parted:
-            return self._meet(np.asarray(mask))
-        self.together(mask, "T.sync_warp")
+    def sync_warp(self) -> None:
+        """The running lanes of each warp have waited for each other."""
         self.group.clocks.converge(self.frame.rows, self.frame.lanes)
-        return None
-
-    def _meet(self, mask: Array) -> Iterator[Any]:
-        """Wait for lanes that may run another T.sync_warp."""
-        frame, meetings = self.frame, self.group.meetings
-        named = np.broadcast_to(self.by_lane(self.named(mask)), frame.shape)
-        own = named >> (frame.lanes % WARP).astype(np.uint32) & 1 != 0
-        self.takes_part(own, "a lane runs T.sync_warp with a mask that does not name itself")
-        before = meetings.arrive(frame.rows, frame.lanes, named)
-        yield from self.waiting(
-            MeetingWait(meetings, frame.rows, frame.lanes, before, self.memory.loc)
-        )
 
     def fence(self, kind: str) -> None:
         """Order accesses of this thread for another proxy."""

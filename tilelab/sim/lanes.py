@@ -32,7 +32,6 @@ class Lanes:
     """Memory and lanes of the instruction that runs; `frame` is set before each one."""
 
     frame: Frame
-    parted = False  # whether lanes of a warp may wait for each other from different places
 
     def __init__(self, group: BlockGroup, clock: Clock, late: bool) -> None:
         self.group, self.clock, self.late = group, clock, late

@@ -12,6 +12,7 @@ from typing import Any, cast
 from tilelab.ir import For, If, Node, Seq, Stmt, While
 from tilelab.sim.code import Driver
 from tilelab.sim.frame import Frame
+from tilelab.sim.lane_meetings import meet
 from tilelab.sim.loops import going, iterations, together, while_true
 from tilelab.sim.partition import apart
 from tilelab.sim.statements import bind_result, sides
@@ -43,9 +44,10 @@ def _drive_seq(s: Strand, stmt: Seq, frame: Frame) -> Iterator[Any]:
 def _drive_invoke(s: Strand, stmt: Invoke, frame: Frame) -> Iterator[Any]:
     operands = [s.operand(o, frame) for o in stmt.operands]
     s.machine.frame = frame
-    s.machine.parted = s.code.parted(stmt)
-    steps = stmt.intrinsic.meaning(s.machine, *operands) or ()
-    s.machine.parted = False
+    if s.code.parted(stmt):
+        steps = meet(s.machine, stmt.intrinsic, operands)
+    else:
+        steps = stmt.intrinsic.meaning(s.machine, *operands) or ()
     value = yield from cast("Generator[Any, Any, Any]", steps)
     bind_result(stmt, value, frame)
     if not stmt.intrinsic.waits:

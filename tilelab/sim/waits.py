@@ -15,7 +15,7 @@ from tilelab.errors import Loc
 from tilelab.sim.barriers import MBarriers
 from tilelab.sim.frame import Array
 from tilelab.sim.group import BlockGroup
-from tilelab.sim.meetings import Meetings
+from tilelab.sim.meetings import Meeting
 from tilelab.sim.register_pool import RegisterPool
 from tilelab.target import WARP
 
@@ -80,26 +80,27 @@ class BarrierWait:
 
 @dataclass
 class MeetingWait:
-    """bar.warp.sync: the lanes that a lane's mask names have come, wherever they are."""
+    """bar.warp.sync, shfl.sync, vote.sync, match.sync: the lanes that a lane's mask names have
+    come, wherever they are."""
 
-    meetings: Meetings
+    meeting: Meeting
     rows: Array
     lanes: Array
     before: Array
     loc: Loc | None
 
     def blocked(self, group: BlockGroup) -> Array:
-        waits = self.meetings.ended[np.ix_(self.rows, self.lanes)] == self.before
+        waits = self.meeting.ended[np.ix_(self.rows, self.lanes)] == self.before
         return self.rows[waits.any(axis=1) & ~group.dead[self.rows]]
 
     def missing(self, group: BlockGroup, row: int) -> str:
         at = int(np.flatnonzero(self.rows == row)[0])
-        held = self.meetings.ended[row, self.lanes] == self.before[at]
+        held = self.meeting.ended[row, self.lanes] == self.before[at]
         thread = int(self.lanes[held][0])
-        absent = self.meetings.absent(row, thread)
+        absent = self.meeting.absent(row, thread)
         return (
-            f"lane {thread % WARP} waits at T.sync_warp for lane {absent[0]}, which its mask names "
-            "and which runs none with this mask"
+            f"lane {thread % WARP} waits at {self.meeting.name} for lane {absent[0]}, which its "
+            "mask names and which runs none with this mask"
         )
 
 

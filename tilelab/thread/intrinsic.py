@@ -96,9 +96,9 @@ class Machine(Protocol):
         """The reverse of `by_warp`."""
         ...
 
-    def sync_warp(self, mask: Array) -> Iterator[Any] | None:
-        """The lanes that the running ones name in `mask` wait for each other: later accesses to
-        memory follow their earlier ones. An iterator where they may come from different places."""
+    def sync_warp(self) -> None:
+        """The running lanes of each warp wait for each other: later accesses to memory follow
+        their earlier ones."""
         ...
 
     def say(self, text: str, values: Sequence[Array]) -> None:

@@ -168,8 +168,9 @@ SYNCTHREADS_OR = _counted("syncthreads_or", "__syncthreads_or", lambda n, _: n >
 """All threads wait for each other; whether the predicate holds in some."""
 
 
-def _sync_warp(m: Machine, mask: Array) -> Iterator[Any] | None:
-    return m.sync_warp(mask)
+def _sync_warp(m: Machine, mask: Array) -> None:
+    m.together(mask, "T.sync_warp")
+    m.sync_warp()
 
 
 SYNCWARP = Intrinsic(
@@ -177,6 +178,12 @@ SYNCWARP = Intrinsic(
     source="PTX ISA, bar.warp.sync",
 )  # fmt: skip
 """The lanes of a warp wait for each other."""
+
+
+def by_mask(record: Intrinsic) -> bool:
+    """Whether lanes that the first operand names run it together, from whichever place."""
+    return bool(record.operands) and record.operands[0] is _MASK
+
 
 BLOCK_BARRIERS = frozenset({SYNCTHREADS_COUNT, SYNCTHREADS_AND, SYNCTHREADS_OR})
 """Records that order all threads of the block, as SYNCTHREADS does."""
