@@ -145,9 +145,8 @@ def test_arrays_and_tiles_do_not_mix() -> None:
 
 
 def test_tables_of_addresses() -> None:
-    for declare in (lambda: T.Tensor([4], T.ptr), lambda: T.Tensor[[4], T.ptr]):
-        with pytest.raises(TileError, match="TL1770: a tensor of T"):
-            declare()
+    for kind in (T.Tensor([4], T.ptr), T.Tensor[[4], T.ptr]):
+        assert (kind.shape, kind.dtype.name) == ((4,), "int64")
 
 
 VOTES = ("any_sync", "all_sync", "ballot", "syncthreads_count", "syncthreads_and", "syncthreads_or")

@@ -18,7 +18,10 @@ from tilelab.layout import SharedLayout, ViewLayout
 from tilelab.target import TARGETS, parse_target
 from tilelab.thread.intrinsic import Intrinsic, origin_of
 
-_NO_MEANS = "call_extern, import_source and shared layouts given as functions cannot be saved"
+_NO_MEANS = (
+    "call_extern, import_source, tables of addresses and shared layouts given as functions cannot "
+    "be saved"
+)
 OPTIONS = ("tl.enable_fast_math", "tl.ptxas_register_usage_level")
 """pass_configs that act after lowering and are kept."""
 

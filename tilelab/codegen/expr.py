@@ -8,9 +8,9 @@ from typing import Any
 from tilelab.codegen.access import is_register, offset_of
 from tilelab.codegen.context import Context, internal
 from tilelab.codegen.small_int import small_int
-from tilelab.codegen.values import FP8, convert, held, literal
+from tilelab.codegen.values import FP8, convert, held, literal, type_name
 from tilelab.dtypes import FLOAT32, INT32, DType
-from tilelab.ir import Binary, Buffer, Call, Cast, Const, Expr, Load, Select, Unary, Var
+from tilelab.ir import Binary, Buffer, Call, Cast, Const, Expr, Load, Pool, Select, Unary, Var
 from tilelab.ir.expr import COMPARISONS
 from tilelab.thread.mathfn import math_fn
 
@@ -71,7 +71,7 @@ def _mixes(parent: str, own: int) -> bool:
 
 def element(buffer: Buffer, indices: Sequence[Expr], ctx: Context) -> str:
     """The element as an lvalue: `A_shared[...]`, or the bare name of a mutable scalar."""
-    name = ctx.name(buffer)
+    name = _base(buffer, indices, ctx)
     if is_register(buffer):
         return name
     return f"{name}[{_offset(buffer, indices, ctx, LOWEST)}]"
@@ -79,11 +79,20 @@ def element(buffer: Buffer, indices: Sequence[Expr], ctx: Context) -> str:
 
 def pointer(buffer: Buffer, indices: Sequence[Expr], ctx: Context) -> str:
     """The element's address: `A_shared + ...`."""
-    name = ctx.name(buffer)
+    name = _base(buffer, indices, ctx)
     if is_register(buffer):
         return f"&{name}"
     offset = _offset(buffer, indices, ctx, _LEVELS["+"])
     return name if offset in ("0", "0LL") else f"{name} + {offset}"
+
+
+def _base(buffer: Buffer, indices: Sequence[Expr], ctx: Context) -> str:
+    """Where the buffer begins: its name, or the address that a table has for it."""
+    if not isinstance(buffer, Pool):
+        return ctx.name(buffer)
+    ctx.preamble.use_type(buffer.dtype)
+    address = element(buffer.table, indices[: buffer.table.rank], ctx)
+    return f"reinterpret_cast<{type_name(buffer.dtype)}*>({address})"
 
 
 def _offset(buffer: Buffer, indices: Sequence[Expr], ctx: Context, level: int) -> str:

@@ -13,7 +13,7 @@ from tilelab.codegen.source import WIDTH
 from tilelab.codegen.stmt import statements
 from tilelab.codegen.values import type_name
 from tilelab.dtypes import UINT64, DType
-from tilelab.ir import Buffer, Const, Node, Scope, Store, Var, walk
+from tilelab.ir import Buffer, Const, Node, Pool, Scope, Store, Var, walk
 from tilelab.thread.nodes import Invoke, Ref, SharedSlot, TensorMap, ThreadKernel, VectorCopy
 
 DYNAMIC = "buf_dyn_shmem"
@@ -155,7 +155,8 @@ def _locals(ctx: Context) -> None:
 def _views(ctx: Context) -> None:
     written = written_tensors(ctx.kernel)
     for buffer in ctx.kernel.views:
-        _view(buffer, "" if id(buffer) in written else "const ", ctx)
+        if not isinstance(buffer, Pool):  # whose address is looked up at each access
+            _view(buffer, "" if id(buffer) in written else "const ", ctx)
 
 
 def _view(buffer: Buffer, const: str, ctx: Context) -> None:

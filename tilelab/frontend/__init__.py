@@ -8,6 +8,7 @@ from tilelab.frontend.kernel import KernelFrame
 from tilelab.frontend.loops import GridLoop, ParallelLoop, PersistentLoop, RangeLoop, ThreadLoop
 from tilelab.frontend.macro import Macro
 from tilelab.frontend.mutate import plain_function
+from tilelab.frontend.pools import pointed
 from tilelab.frontend.session import Session, open_kernel, session
 from tilelab.frontend.types import (
     REF,
@@ -25,6 +26,6 @@ __all__ = [
     "ParallelLoop",
     "PersistentLoop", "PointerParam", "PointerType", "PrimFunc", "RangeLoop", "Session",
     "TensorType", "ThreadLoop", "Variable", "as_dims", "check_in_kernel", "const_value",
-    "is_traced", "open_kernel", "plain_dtype", "plain_function", "session", "style_of",
+    "is_traced", "open_kernel", "plain_dtype", "plain_function", "pointed", "session", "style_of",
     "trace", "truth",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +26,10 @@ class OpenKernel:
     layouts: dict[Buffer, Any] = field(default_factory=dict[Buffer, Any])
     state: dict[str, Any] = field(default_factory=dict[str, Any])
     """What a group of names keeps between its calls; no part of the IR."""
+    closing: list[Callable[[Seq, OpenKernel], Seq]] = field(
+        default_factory=list["Callable[[Seq, OpenKernel], Seq]"]
+    )
+    """What rewrites the body once all of it is known."""
 
 
 class SignatureDone(BaseException):
@@ -109,6 +113,8 @@ class Session(Builder):
         kernel = self.kernel
         assert kernel is not None
         body = with_layouts(seq(self.close_block(), kernel.loc), kernel.layouts)
+        for rewritten in kernel.closing:
+            body = rewritten(body, kernel)
         self.kernel = None
         super().emit(
             Kernel(

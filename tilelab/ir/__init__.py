@@ -1,6 +1,14 @@
 """What both IR dialects share: nodes, expressions, buffers, statements, printer, verifier."""
 
-from tilelab.ir.buffer import Buffer, ReducerBuffer, Region, ScalarBuffer, Scope, WorkCounter
+from tilelab.ir.buffer import (
+    Buffer,
+    Pool,
+    ReducerBuffer,
+    Region,
+    ScalarBuffer,
+    Scope,
+    WorkCounter,
+)
 from tilelab.ir.build import (
     as_bool,
     as_expr,
@@ -40,8 +48,8 @@ _install()
 __all__ = [
     "RESIDENT", "Alloc", "Binary", "Break", "Buffer", "Call", "Cast", "Const", "Continue", "Expr",
     "For", "Function", "If", "Kernel", "Let", "Load", "LoopKind", "Node", "ParallelFor",
-    "ReducerBuffer", "Region", "ScalarBuffer", "ScalarParam", "Scope", "Select", "Seq", "Stmt",
-    "Store", "TensorParam", "Unary", "Var", "While", "WorkCounter", "as_bool", "as_expr", "binary",
-    "call", "cast", "ceildiv", "children", "const_int", "is_scalar", "map_children", "select",
-    "unary", "walk",
+    "Pool", "ReducerBuffer", "Region", "ScalarBuffer", "ScalarParam", "Scope", "Select", "Seq",
+    "Stmt", "Store", "TensorParam", "Unary", "Var", "While", "WorkCounter", "as_bool", "as_expr",
+    "binary", "call", "cast", "ceildiv", "children", "const_int", "is_scalar", "map_children",
+    "select", "unary", "walk",
 ]  # fmt: skip

@@ -133,6 +133,14 @@ class ReducerBuffer(Buffer):
 
 
 @dataclass(frozen=True, eq=False)
+class Pool(Buffer):
+    """Tensors of one shape that lie anywhere: `table` holds the address of each. The first axes
+    are the table's; along them `strides` are 0, for an offset counts from the address found."""
+
+    table: Buffer = field(kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
 class WorkCounter(Buffer):
     """A workspace that is zero when the launch of its kernel begins, and that launch's alone."""
 

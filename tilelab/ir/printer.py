@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilelab.dtypes import DType
-from tilelab.ir.buffer import Buffer, ReducerBuffer, Region, ScalarBuffer
+from tilelab.ir.buffer import Buffer, Pool, ReducerBuffer, Region, ScalarBuffer
 from tilelab.ir.core import Node
 from tilelab.ir.expr import Expr, Var, const_int
 from tilelab.ir.printexpr import expression
@@ -193,6 +193,8 @@ def describe(buffer: Buffer, p: Printer) -> str:
         parts.append(f"reducer={buffer.op}")
     if buffer.alias_of is not None:
         parts.append(f"view of {p.name(buffer.alias_of)}")
+    if isinstance(buffer, Pool):
+        parts.append(f"at the addresses of {p.name(buffer.table)}")
     return ", ".join(parts)
 
 

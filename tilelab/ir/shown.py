@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelab.ir.buffer import Buffer, ReducerBuffer, Region, ScalarBuffer, WorkCounter
+from tilelab.ir.buffer import Buffer, Pool, ReducerBuffer, Region, ScalarBuffer, WorkCounter
 from tilelab.ir.expr import Binary, Call, Cast, Const, Load, Select, Unary, Var
 from tilelab.ir.printer import to_text
 
@@ -30,6 +30,6 @@ def install() -> None:
     """Give expressions, buffers and regions these texts."""
     for kind in (Binary, Call, Cast, Const, Load, Select, Unary, Var):
         kind.__repr__ = _expression
-    for kind in (Buffer, ReducerBuffer, ScalarBuffer, WorkCounter):
+    for kind in (Buffer, Pool, ReducerBuffer, ScalarBuffer, WorkCounter):
         kind.__repr__ = _buffer
     Region.__repr__ = _region

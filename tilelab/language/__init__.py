@@ -92,6 +92,7 @@ from tilelab.language.tensor import (
     Tensor,
     empty,
     make_tensor,
+    make_tensor_from_addr,
     ptr,
 )
 from tilelab.language.threads import NAMES as _THREADS
@@ -115,7 +116,8 @@ __all__ = [
     "get_block_binding", "get_block_bindings", "get_block_extent", "get_block_extents",
     "get_lane_idx", "get_thread_binding", "get_thread_bindings", "get_thread_extent",
     "get_thread_extents", "get_warp_group_idx", "get_warp_idx", "grid", "if_then_else",
-    "index_to_coordinates", "infinity", "likely", "macro", "make_tensor", "max_value", "min_value",
+    "index_to_coordinates", "infinity", "likely", "macro", "make_tensor",
+    "make_tensor_from_addr", "max_value", "min_value",
     "parallel", "popcount", "prim_func", "ptr", "reshape", "round", "serial", "shift_left",
     "shift_right",
     "symbolic", "truncdiv", "truncmod", "unroll", "use_swizzle", "vectorized", "view",

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilelab.calls import answers
-from tilelab.dtypes import as_dtype
-from tilelab.errors import TileNotSupported, TileTypeError
+from tilelab.dtypes import INT64, as_dtype
+from tilelab.errors import TileTypeError
 from tilelab.frontend import (
     REF,
     PointerParam,
     PointerType,
     TensorType,
     as_dims,
+    open_kernel,
     plain_dtype,
+    pointed,
     session,
 )
 from tilelab.ir import Buffer, Expr, Scope
@@ -34,8 +36,9 @@ class TensorProxy:
         self, shape: Any = None, dtype: Any = DEFAULT_DTYPE, data: Any = None,
         scope: str | None = None, **unused: Any,
     ) -> Any:  # fmt: skip
-        """A row-major tensor type; with `data=A.data`, A's elements under another shape. `scope`
-        can only be "global". TileTypeError (TL1426) for other arguments of the peer's buffers."""
+        """A row-major tensor type; with `data=A.data`, A's elements under another shape. Of type
+        T.ptr it is a table of addresses, passed as an int64 tensor. `scope` can only be "global".
+        TileTypeError (TL1426) for other arguments of the peer's buffers."""
         _no_extras("T.Tensor", unused)
         _only_global("T.Tensor", scope)
         if shape is None:
@@ -43,11 +46,7 @@ class TensorProxy:
         if data is not None:
             return view(data, shape, dtype)
         if isinstance(dtype, PointerProxy | PointerType):
-            raise TileNotSupported(
-                "a tensor of T.ptr is a table of addresses, which kernels here cannot follow",
-                code="TL1770",
-                hint="pass each tensor as a parameter, or all of them stacked in one tensor",
-            )  # fmt: skip
+            return TensorType(as_dims(shape, "a tensor"), INT64)
         return TensorType(as_dims(shape, "a tensor"), plain_dtype(dtype))
 
     def __getitem__(self, key: Any) -> TensorType:
@@ -188,16 +187,41 @@ ptr = PointerProxy()
 
 def make_tensor(ptr: Any, shape: Any, dtype: Any = DEFAULT_DTYPE, strides: Any = None) -> Buffer:
     """The tensor that a T.ptr parameter points to: `A = T.make_tensor(A, (M, K), "float16")`,
-    before the kernel. The call passes a tensor of that shape."""
-    if not isinstance(ptr, PointerParam):
-        raise TileTypeError(
-            f"T.make_tensor needs a parameter of type T.ptr, not {type(ptr).__name__}",
-            code="TL1770", loc=session().loc(),
-            hint="annotate the parameter as `A: T.ptr`; addresses in tensors are not supported",
-        )  # fmt: skip
+    before the kernel. The call passes a tensor of that shape.
+
+    In a kernel, the tensor whose address stands in a table, `A = T.make_tensor(A_ptrs[e], (M, K),
+    "float16")`: the shape is constant, the tensor begins at a multiple of 16 bytes, and tensors
+    that the kernel writes share memory with none. `strides` count elements. Copies of its tiles
+    are cp.async or loads, never TMA. Raises TileTypeError, TileValueError or TileNotSupported
+    (TL1770) for what is no such address, shape or element type.
+    """
     steps = None if strides is None else as_dims(strides, "a stride")
     kind = TensorType(as_dims(shape, "a tensor"), plain_dtype(dtype), steps)
-    return session().declare(ptr.name, kind)
+    if steps is not None and len(steps) != len(kind.shape):
+        raise TileTypeError(
+            f"T.make_tensor gets {len(kind.shape)} extents and {len(steps)} strides",
+            code="TL1426", loc=session().loc(), hint="give one stride, in elements, for each axis",
+        )  # fmt: skip
+    if isinstance(ptr, PointerParam):
+        return session().declare(ptr.name, kind)
+    if not isinstance(ptr, Expr) or ptr.dtype.bits != 64 or not ptr.dtype.is_int:
+        said = f"a value of {ptr.dtype}" if isinstance(ptr, Expr) else type(ptr).__name__
+        raise TileTypeError(
+            f"T.make_tensor needs a parameter of type T.ptr or an address, not {said}",
+            code="TL1770", loc=session().loc(),
+            hint="annotate the parameter as `A: T.ptr`, or a table as `ptrs: T.Tensor([n], T.ptr)`",
+        )  # fmt: skip
+    return pointed(session(), open_kernel("T.make_tensor of an address"), ptr, kind)
+
+
+def make_tensor_from_addr(
+    addr: Any, shape: Any, dtype: Any = DEFAULT_DTYPE, strides: Any = None,
+    storage_scope: str = "global",
+) -> Buffer:  # fmt: skip
+    """As `make_tensor` of an address in a table. TileTypeError (TL1426) for other memory than
+    the device's."""
+    _only_global("T.make_tensor_from_addr", storage_scope)
+    return make_tensor(addr, shape, dtype, strides)
 
 
 def empty(*shape: Any, dtype: Any = DEFAULT_DTYPE) -> Buffer:

@@ -8,6 +8,7 @@ from tilelab.errors import TileValueError, TileWarning
 from tilelab.ir import Function, Kernel, ParallelFor, const_int, walk
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.check_loops import check_parallel
+from tilelab.passes.check_pools import check_pools
 from tilelab.passes.check_reducers import check_reducers
 from tilelab.tile.op import TileOp
 
@@ -18,6 +19,7 @@ def check_ops(function: Function, ctx: PassContext) -> Function:
     for kernel in function.kernels:
         _check_grid(kernel)
         check_reducers(kernel)
+        check_pools(kernel)
     for node in walk(function):
         if isinstance(node, ParallelFor):
             check_parallel(node)

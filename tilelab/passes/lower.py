@@ -21,6 +21,7 @@ from tilelab.ir import (
     LoopKind,
     Node,
     ParallelFor,
+    Pool,
     Scope,
     Seq,
     Stmt,
@@ -123,7 +124,7 @@ def _lowered(
     prologue, block_vars = block_order(kernel, state.names)
     used = {id(n) for n in _outside_maps(body)}
     views = tuple(b for b in lower.views if id(b) in used)
-    viewed = {id(b.storage) for b in views}
+    viewed = {id(b.table if isinstance(b, Pool) else b.storage) for b in views}
     start = (*prologue, *(s for s in lets if id(s.var) in used))
     tensors = tuple(p.buffer for p in function.params if isinstance(p, TensorParam))
     tensors += function.workspaces

@@ -67,12 +67,13 @@ def run_simulated(
     scalars = {v.name: n for v, n in zip(signature.variables, numbers, strict=True)}
     program = _program_for(signature, builds, values)
     options = {"checks": _policy.checks, "unset": unset, **options}
-    untouched = {n: a.copy() for n, a in arrays.items()} if _policy.schedules > 1 else {}
-    report = simulate(program, arrays, scalars, registers=builds.registers(program), **options)
-    for seed in range(1, _policy.schedules):
-        copies = {name: array.copy() for name, array in untouched.items()}
+    others: list[SimReport] = []
+    for seed in range(1, _policy.schedules):  # before the call's own run changes anything
+        copies = {name: array.copy() for name, array in arrays.items()}
         again: dict[str, Any] = {**options, "schedule": "random", "seed": seed}
-        other = simulate(program, copies, scalars, **again)
+        others.append(simulate(program, copies, scalars, to_tables=False, **again))
+    report = simulate(program, arrays, scalars, registers=builds.registers(program), **options)
+    for other in others:
         report = _with_findings(report, other)
     sys.stdout.writelines(f"{line}\n" for line in report.printed)
     reports.announce(report)

@@ -55,6 +55,11 @@ def make_inputs(
         if isinstance(param, ScalarParam):
             made.append(named[param.name])
             continue
+        if position in signature.untouched.tables:
+            raise TileValueError(
+                f"{param.name} of {signature.name} is a table of addresses, which cannot be made "
+                "up", code="TL1644", hint="pass input_tensors=[...]",
+            )  # fmt: skip
         shape = signature.shape_of(position, numbers)
         tensor = fill(shape, param.buffer, supply, device)
         strides = signature.strides_of(position, numbers)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tilelab.errors import TileTypeError
-from tilelab.ir import Buffer, Expr, Function, Node, TensorParam, Var, walk
+from tilelab.ir import Buffer, Expr, Function, Node, Pool, TensorParam, Var, walk
 from tilelab.runtime.tensors import allocator, facts_of
 
 if TYPE_CHECKING:
@@ -21,25 +21,29 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Untouched:
     """`positions` of the parameters that no kernel reads or writes, and the variables (by id) that
-    some kernel uses."""
+    some kernel uses. `tables` are the positions of those whose elements are followed as
+    addresses."""
 
     positions: frozenset[int] = frozenset()
     used: frozenset[int] = frozenset()
+    tables: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, function: Function) -> Untouched:
         """What the kernels of a function leave alone."""
         touched: set[int] = set()
         used: set[int] = set()
-        for kernel in function.kernels:
-            for node in walk(kernel):
-                _note(node, touched, used)
-        positions = frozenset(
-            i
-            for i, p in enumerate(function.params)
-            if isinstance(p, TensorParam) and id(p.buffer) not in touched
+        nodes = [n for kernel in function.kernels for n in walk(kernel)]
+        for node in nodes:
+            _note(node, touched, used)
+        followed = {id(n.table) for n in nodes if isinstance(n, Pool)}
+        params = [p.buffer if isinstance(p, TensorParam) else None for p in function.params]
+        tensors = [(i, id(b)) for i, b in enumerate(params) if b is not None]
+        return cls(
+            frozenset(i for i, b in tensors if b not in touched | followed),
+            frozenset(used),
+            frozenset(i for i, b in tensors if b in followed),
         )
-        return cls(positions, frozenset(used))
 
     def completed(self, signature: Signature, binding: Binding) -> Binding:
         """The binding of a call with a tensor, of undefined elements, for each that it leaves out.

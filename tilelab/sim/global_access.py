@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilelab.ir import Buffer
+from tilelab.ir import Buffer, Pool
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame
 from tilelab.sim.global_boxes import still_stored
@@ -288,14 +288,10 @@ class GlobalAccess(GlobalReports):
         site = self.statement if self.site is None else self.site
         access = counters.access(site, self.loc, "global", what, place.buffer.root.name, width)
         access.num_bytes += frame.active() * width
-        array = self.group.arrays[place.buffer]
         sampled = access.due()
         if not sampled and count == 1:
             return
-        parts = [
-            np.asarray(index, np.int64) * stride
-            for index, stride in zip(place.indices, array.strides, strict=True)
-        ]
+        parts = self._address_parts(place)
         if not sampled and all(aligned(part, width).all() for part in parts):
             return
         address = np.asarray(sum(parts))
@@ -306,6 +302,15 @@ class GlobalAccess(GlobalReports):
         mask = None if frame.mask is None else np.broadcast_to(frame.mask, shape)[..., 0, :]
         if sampled:
             access.look(lanes, mask, frame.lanes, merges=False)
+
+    def _address_parts(self, place: Place) -> list[Array]:
+        """Parts whose sum are the byte addresses, from the tensor's start."""
+        pools = self.group.pools
+        if isinstance(place.buffer, Pool) and pools is not None:
+            return pools.address_parts(place.buffer, place.indices)
+        strides = self.group.arrays[place.buffer].strides
+        pairs = zip(place.indices, strides, strict=True)
+        return [np.asarray(index, np.int64) * stride for index, stride in pairs]
 
 
 def _differ(a: Array, b: Array) -> Array:

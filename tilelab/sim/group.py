@@ -21,6 +21,7 @@ from tilelab.sim.global_order import GlobalOrder
 from tilelab.sim.global_written import GlobalWritten
 from tilelab.sim.meetings import Meetings
 from tilelab.sim.model import target_of
+from tilelab.sim.pools import Pools
 from tilelab.sim.register_pool import RegisterPool
 from tilelab.sim.registers import Registers
 from tilelab.sim.shadow import Access, Shadow
@@ -73,6 +74,7 @@ class BlockGroup:
         self.transfers: list[Any] = []  # TMA loads under way
         self.landing: list[Any] = []  # TMA stores that have not written global memory
         self.speech = Speech()
+        self.pools: Pools | None = None  # of the launch
         self._pool: RegisterPool | None = None
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tilelab.errors import Loc
-from tilelab.ir import Buffer, Scope
+from tilelab.ir import Buffer, Pool, Scope
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, Value, varies
 from tilelab.sim.group import BlockGroup
@@ -65,7 +65,8 @@ class CheckedBase:
         indices = place.indices or (0,)
         inside = all(_inside(i, n) for i, n in zip(indices, extents, strict=True))
         if inside:
-            return place if place.indices else Place(place.buffer, indices)
+            whole = place if place.indices else Place(place.buffer, indices)
+            return self._existing(whole, frame, what)
         bad: Any = np.False_
         for index, extent in zip(indices, extents, strict=True):
             array = np.asarray(index)
@@ -75,7 +76,29 @@ class CheckedBase:
         if np.any(bad):
             self._report_bounds(place.buffer, indices, extents, np.asarray(bad), frame, what)
         clipped = tuple(np.clip(i, 0, n - 1) for i, n in zip(indices, extents, strict=True))
-        return Place(place.buffer, clipped)
+        return self._existing(Place(place.buffer, clipped), frame, what)
+
+    def _existing(self, place: Place, frame: Frame, what: str) -> Place:
+        """The place; an element of a pool that lies in no tensor is reported."""
+        pool, pools = place.buffer, self.group.pools
+        if not isinstance(pool, Pool) or pools is None:
+            return place
+        bad = pools.missing(pool, tuple(np.asarray(i) for i in place.indices))
+        if bad is not None and frame.mask is not None:
+            bad = bad & frame.mask
+        if bad is None or not bad.any():
+            return place
+        bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
+        first = np.unravel_index(int(bad.argmax()), bad.shape)
+        at = tuple(int(np.broadcast_to(np.asarray(i), bad.shape)[first]) for i in place.indices)
+        text = (
+            f"{what} of {pool.root.name}[{', '.join(map(str, at))}]: {pools.why_missing(pool, at)}"
+        )
+        hint = "keep all tensors of the table on the CPU, alive, and as large as the program says"
+        self.report(f.OUT_OF_BOUNDS, text, frame, first[-2:], pool, at, hint=hint)
+        rows = bad.any(axis=tuple(a for a in range(bad.ndim) if a != bad.ndim - 2))
+        self.group.stop(frame.rows[rows])
+        return place
 
     def _report_bounds(
         self,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tilelab.errors import TileTypeError, TileValueError
-from tilelab.ir import RESIDENT, Buffer, Expr, ScalarParam, TensorParam, Var, WorkCounter
+from tilelab.ir import RESIDENT, Buffer, Expr, Pool, ScalarParam, TensorParam, Var, WorkCounter
 from tilelab.sim.code import Code
 from tilelab.sim.counters import KernelCounters
 from tilelab.sim.evaluate import evaluate, scalar
@@ -20,6 +20,7 @@ from tilelab.sim.global_order import GlobalOrder
 from tilelab.sim.global_written import GlobalWritten, note_unwritten
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.model import kernel_seconds, launch_facts, target_of
+from tilelab.sim.pools import Pools
 from tilelab.sim.report import SimReport
 from tilelab.sim.scheduler import SCHEDULES, Schedule, Scheduler
 from tilelab.sim.speech import Speech
@@ -50,12 +51,10 @@ def simulate(
     max_memory: int = 3 << 30,
     loop_seconds: float = 5.0,
     max_steps: int | None = None,
-    registers: Mapping[str, int] | None = None,
-    timeline_block: int = 0,
-    progress: Progress | None = None,
-    unset: Iterable[str] = (),
-    resident_blocks: int | None = None,
-) -> SimReport:
+    registers: Mapping[str, int] | None = None, timeline_block: int = 0,
+    progress: Progress | None = None, unset: Iterable[str] = (),
+    resident_blocks: int | None = None, to_tables: bool = True,
+) -> SimReport:  # fmt: skip
     """Run all kernels of `program`; `arrays` (tensor parameters by name) change in place.
 
     `scalars` are runtime numbers and dynamic sizes by name; sizes that are missing are read off
@@ -67,7 +66,8 @@ def simulate(
     fastest) whose modelled timeline is kept. `progress(done, total)` counts blocks. `unset`
     names tensors that begin without values, as outputs do that the call allocates.
     `resident_blocks`: how many blocks of a persistent kernel the imagined device holds at once
-    (None: one on each multiprocessor of the target).
+    (None: one on each multiprocessor of the target). `to_tables`: False leaves the tensors that
+    tables of addresses lead to as they were.
 
     Raises TileErrors for arguments that do not fit and for programs that cannot be simulated;
     problems of the program itself are findings.
@@ -80,7 +80,7 @@ def simulate(
     memory = _bind(program, arrays, env)
     written = GlobalWritten(program, memory, _without_values(program, unset))
     code = Code(RUNNERS, DRIVERS, loop_seconds, _counted("max_steps", max_steps))
-    how = _How(schedule, seed, max_memory, timeline_block)
+    how = _How(schedule, seed, max_memory, timeline_block, to_tables)
     launches: list[_Launch] = []
     with np.errstate(all="ignore"):
         for kernel in program.kernels:
@@ -230,6 +230,7 @@ class _How:
     seed: int
     max_memory: int
     timeline_block: int
+    to_tables: bool
 
 
 class _Launch:
@@ -247,7 +248,9 @@ class _Launch:
     ) -> None:
         self.written = written
         self.kernel, self.env, self.memory = kernel, env, dict(memory)
-        for view in kernel.views:
+        self.pools = Pools(kernel, memory, lambda size: _number(size, env))
+        self.memory.update(self.pools.arrays())
+        for view in (v for v in kernel.views if not isinstance(v, Pool)):
             flat = memory[view.storage].reshape(-1).view(view.dtype.numpy)
             self.memory[view] = flat.reshape([_number(s, env) for s in view.shape])
         self.findings, self.code, self.how = findings, code, how
@@ -256,6 +259,7 @@ class _Launch:
         self.target = target_of(kernel)
         self.counters = KernelCounters(kernel.name)
         self.order = GlobalOrder(kernel, self.memory, int(np.prod(self.grid)))
+        self.pools.watch(self.memory, self.order.writes)
         self.events: list[Event] = []
         self.dropped = 0  # events that the timeline did not keep
         self.speech = Speech()
@@ -271,13 +275,15 @@ class _Launch:
         total, size = self.blocks, self._group_size()
         for first in range(0, total, size):
             if self.code.spent:
-                return
+                break
             numbers = np.arange(first, min(first + size, total))
             group = self._run_group(numbers)
             if group.timeline is not None:
                 self.events, self.dropped = group.timeline.events, group.timeline.dropped
             if progress is not None:
                 progress(first + len(numbers), total)
+        if self.how.to_tables:
+            self.pools.give_back()
 
     def _group_size(self) -> int:
         """As many blocks as fit, counting shared memory, registers and as much again."""
@@ -295,7 +301,7 @@ class _Launch:
             self.written,
             timeline,
         )  # fmt: skip
-        group.speech = self.speech
+        group.speech, group.pools = self.speech, self.pools
         env = Env(self.env)
         rest = numbers
         for var, extent in zip(kernel.block_vars, self.grid, strict=False):

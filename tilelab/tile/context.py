@@ -12,6 +12,7 @@ from tilelab.ir import (
     Buffer,
     Expr,
     Node,
+    Pool,
     Region,
     Scope,
     Stmt,
@@ -168,8 +169,8 @@ class LowerContext:
         return divisibility(as_expr(value), 16 if self.shared.assume_aligned else 1)
 
     def _divides(self, value: Expr | int, buffer: Buffer) -> int:
-        """As `divides`; of a view's sizes nothing is assumed, for the caller's rows are others."""
-        if buffer.alias_of is not None:
+        """As `divides`; nothing is assumed of sizes that no launcher checks: of views and pools."""
+        if buffer.alias_of is not None or isinstance(buffer, Pool):
             return divisibility(as_expr(value), 1)
         return self.divides(value)
 
@@ -230,7 +231,9 @@ class LowerContext:
 
     def need_alignment(self, tensor: Buffer, num_bytes: int, *, short: bool = False) -> None:
         """Record that an access relies on rows and base of `tensor` at multiples of num_bytes, and
-        (`short`) on 32-bit coordinates."""
+        (`short`) on 32-bit coordinates. T.make_tensor promises it of what a table holds."""
+        if isinstance(tensor, Pool):
+            return
         need = Alignment(tensor.storage, num_bytes, rows=tensor.alias_of is None, short=short)
         key = id(tensor.storage)
         self.shared.aligned[key] = need.joined(self.shared.aligned.get(key))
@@ -258,8 +261,11 @@ class LowerContext:
 
 
 def has_fixed_rows(buffer: Buffer) -> bool:
-    """Whether the distances of a tensor's rows are known when it is compiled."""
-    return all(const_int(s) is not None for s in buffer.effective_strides()[:-1])
+    """Whether the distances of a tensor's rows are known when it is compiled, and only its base
+    may be anywhere."""
+    return not isinstance(buffer, Pool) and all(
+        const_int(s) is not None for s in buffer.effective_strides()[:-1]
+    )
 
 
 def power_of_two(limit: int, value: int) -> int:

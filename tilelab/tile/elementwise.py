@@ -19,6 +19,7 @@ from tilelab.ir import (
     Load,
     LoopKind,
     ParallelFor,
+    Pool,
     Region,
     Scope,
     Seq,
@@ -192,8 +193,9 @@ def move(
     slow = _move(ctx, src, dst, spread, loc, inside=False)
     tensors = [r for r in (src, dst) if r.buffer.scope is Scope.GLOBAL]
     aligned = Var("aligned", BOOL)
-    starts = tuple(Ref(r.buffer, (as_expr(0),) * r.buffer.rank) for r in tensors)
-    ask = Invoke(is_aligned(VECTOR_BYTES, len(tensors)), starts, result=aligned, loc=loc)
+    asked = [r.buffer for r in tensors if not isinstance(r.buffer, Pool)]
+    starts = tuple(Ref(b, (as_expr(0),) * b.rank) for b in asked)
+    ask = Invoke(is_aligned(VECTOR_BYTES, len(starts)), starts, result=aligned, loc=loc)
     condition: Expr | None = aligned
     for region in tensors:
         last = tuple(as_expr(e) - 1 for e in tile_extents(region))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tilelab.errors import Loc
-from tilelab.ir import Expr, LoopKind, Region, Scope, Stmt, as_expr, const_int
+from tilelab.ir import Expr, LoopKind, Pool, Region, Scope, Stmt, as_expr, const_int
 from tilelab.layout import Fragment, SharedLayout
 from tilelab.layout.shared import BOX_ALIGNMENT, row_major
 from tilelab.thread.intrinsics.cp_async import cp_async, cp_async_zfill
@@ -39,6 +39,8 @@ def tensor_refusal(src: Region, ctx: LowerContext) -> str:
     tensor = src.buffer
     if tensor.alias_of is not None:
         return f"{tensor.name} is a view of a tensor"
+    if isinstance(tensor, Pool):
+        return f"the address of {tensor.name} stands in a table, and a descriptor holds one"
     if not ctx.zero_outside(tensor):
         return f"reads past the end of {tensor.name} are to give another number than 0"
     if tensor.rank > TMA_MAX_RANK:
