@@ -155,6 +155,7 @@ def test_lanes_exchange_values_from_the_sides_of_a_branch(kind: str, schedule: s
     np.testing.assert_array_equal(out.numpy(), [wanted(kind, row) for row in a])
 
 
+@pytest.mark.expects_findings
 def test_unlike_exchanges_do_not_meet() -> None:
     @T.prim_func
     def main(A: T.Tensor((LANES,), "int32"), B: T.Tensor((LANES,), "int32")):
@@ -189,6 +190,7 @@ def test_a_mask_may_name_lanes_that_the_block_does_not_have(threads: int) -> Non
     assert report.ok and torch.equal(out, a ^ 1), str(report)
 
 
+@pytest.mark.expects_findings
 def test_lanes_that_are_only_on_their_way_out_are_not_gone() -> None:
     """Nothing orders the end of lanes that skip the last branch before the others' barrier."""
 

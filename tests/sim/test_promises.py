@@ -55,6 +55,7 @@ def test_nan_in_the_inputs_is_a_value(target: str) -> None:
     assert torch.equal(c.isnan(), bad[:, None] | bad[None]) and r.isnan().all()
 
 
+@pytest.mark.expects_findings
 def test_what_is_unset_is_found_whatever_it_holds() -> None:
     """The tensor's memory holds ordinary numbers, and so do the registers: no NaN gives it away."""
 
@@ -72,6 +73,7 @@ def test_what_is_unset_is_found_whatever_it_holds() -> None:
 
 
 @pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.expects_findings
 def test_a_finding_prints_and_ends_nothing(
     kind: str, capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
 ) -> None:
@@ -157,6 +159,7 @@ def product(start: int = 0, leading: int = 16, rows: int = 64) -> Block:
         ({"start": 64 * 8}, f.OUT_OF_BOUNDS, (8, 0), "outside the buffer"),
     ],
 )
+@pytest.mark.expects_findings
 def test_a_wrong_descriptor(wrong: dict[str, int], code: str, index: Any, said: str) -> None:
     assert run(product()).ok
     found = only(run(product(**wrong)), code)
@@ -164,6 +167,7 @@ def test_a_wrong_descriptor(wrong: dict[str, int], code: str, index: Any, said: 
     assert said in found.message and found.block == (0,) and found.hint
 
 
+@pytest.mark.expects_findings
 def test_a_misaligned_box_and_vector_name_their_element() -> None:
     out = np.zeros((8, 64), np.float16)
     found = only(run(tma_store_kernel(offset=8), out=out), f.MISALIGNED)
@@ -180,6 +184,7 @@ def test_a_misaligned_box_and_vector_name_their_element() -> None:
     assert (found.buffer, found.index, found.loc.line) == ("S", (4,), 8)
 
 
+@pytest.mark.expects_findings
 def test_a_box_of_an_output_that_nothing_wrote_names_the_first_element() -> None:
     @T.prim_func
     def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 192), "float16")):
