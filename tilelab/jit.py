@@ -103,6 +103,8 @@ def par_compile(
 def _traced(func: Any) -> Function:
     if isinstance(func, PrimFunc):
         return func.function
+    if isinstance(func, Function):  # kernel.prim_func, to be compiled in another way
+        return func
     raise no_prim_func(func, jitted=isinstance(func, JITImpl))
 
 

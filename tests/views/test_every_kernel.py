@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.repository import BENCH, EXERCISES, KERNELS
-from tilelab.ir import Buffer, Const, For, LoopKind, Node, walk
+from tests.repository import BENCH, EXERCISES, KERNELS, REFUSING
+from tilelab.ir import Binary, Buffer, Const, Expr, For, If, LoopKind, Node, Seq, walk
 from tilelab.ir.core import child_fields
 from tilelab.kernel import JITKernel
+from tilelab.passes.evaluated import evaluated
 from tilelab.passes.plan import PipelinePlan
 from tilelab.thread.nodes import Invoke, Ref, TensorMap, ThreadKernel
 from tilelab.views import PipelineView, memory_view, pipeline_view
@@ -68,6 +70,12 @@ def test_timeline_equals_the_compiled_kernel(name: str) -> None:
         for plan in kernel.trace.pipelines:
             (part,) = [k for k in kernel.program.kernels if plan.kernel in ("", k.name)]
             CHECKS[plan.mechanism](part, plan, pipeline_view(plan))
+
+
+def test_the_cases_make_kernels() -> None:
+    cases = [name for name in KERNELS if name.startswith("case")]
+    without = [name for name in cases if not kernels(name)]
+    assert all(name[len("case ") :][:3] in REFUSING for name in without), without
 
 
 def test_enough_kernels_have_a_pipeline() -> None:
@@ -159,21 +167,57 @@ def check_cp_async(part: ThreadKernel, plan: PipelinePlan, view: PipelineView) -
     names = {b.buffer for b in view.buffers}
     # What is no multiple of 4 bytes goes through registers, and the plan says so.
     planned = sum(o.num_bytes for o in view.ops if o.engine == "cp.async")
-    loops = [n for n in loops_of(part, plan) if inside(n, "cp_async")]
+    loops = [n for n in loops_of(part, plan) if inside(n, "cp_async_wait")]
     assert loops
+    threads = {part.thread_vars[0]: np.arange(part.num_threads)}
+    every = np.ones(part.num_threads, bool)
+    # Where the slots hold all iterations, the copies stand before the loop.
+    ahead = plan.trip_count is not None and view.slots > 1 and plan.trip_count < view.slots
     for loop in loops:
         copies = [
             (n, k)
-            for n, k in inside(loop, "cp_async")
-            if (b := tile(n)) is not None and b.root.name in names
+            for n, k in by_thread(loop.body, part, threads, every)
+            if n.intrinsic.name in COPIES and (b := tile(n)) is not None and b.root.name in names
         ]
-        size = sum(width(n) * k * part.num_threads for n, k in copies)
-        assert size == planned
+        size = sum(width(n) * k for n, k in copies)
+        assert size == (0 if ahead else planned)
         assert sum(k for _, k in inside(loop, "cp_async_wait")) >= 1
         assert sum(k for _, k in inside(loop, "cp_async_commit")) >= 1
     for buffer in view.buffers:
         (slot,) = [s for s in part.shared if s.buffer.root.name == buffer.buffer]
         assert slot.num_bytes == buffer.versions * buffer.bytes_per_version
+
+
+def by_thread(
+    node: Node, part: ThreadKernel, known: dict[Any, np.ndarray], mask: np.ndarray
+) -> Iterator[tuple[Invoke, int]]:
+    """Every instruction below a node, and how often all threads together run it: branches on the
+    thread's own number and on counted loops are counted out, others are taken."""
+    if isinstance(node, Invoke):
+        yield node, int(mask.sum())
+    elif isinstance(node, If):
+        taken = holds(node.cond, known, mask)
+        yield from by_thread(node.then, part, known, mask & taken)
+        if node.orelse is not None:
+            yield from by_thread(node.orelse, part, known, mask & ~taken)
+    elif isinstance(node, For) and isinstance(node.extent, Const):
+        for value in range(int(node.extent.value)):
+            yield from by_thread(node.body, part, {**known, node.var: np.asarray(value)}, mask)
+    elif isinstance(node, Seq):
+        for child in node.body:
+            yield from by_thread(child, part, known, mask)
+
+
+def holds(cond: Expr, known: dict[Any, np.ndarray], every: np.ndarray) -> np.ndarray:
+    """Of which threads a condition `a < b` holds; of all where something else decides."""
+    everywhere = np.ones(every.shape, bool)
+    if not (isinstance(cond, Binary) and cond.op == "<"):
+        return everywhere
+    a, b = (evaluated(side, known.get) for side in (cond.a, cond.b))
+    return everywhere if a is None or b is None else np.broadcast_to(a < b, every.shape)
+
+
+COPIES = tuple(f"cp_async{kind}_{n}" for kind in ("", "_zfill") for n in (4, 8, 16))
 
 
 def width(node: Invoke) -> int:
