@@ -176,8 +176,8 @@ def test_compile_takes_programs() -> None:
     program = make_factory().get_tir(4)
     kernel = tilelab.compile(program, out_idx=0, target={"kind": "cuda", "arch": "sm_90a"})
     assert kernel.function is program.function
-    again = tilelab.compile(kernel.prim_func, out_idx=0, target="sm_80")
-    assert again.prim_func is program.function
+    again = tilelab.compile(kernel.function, out_idx=0, target="sm_80")  # a kernel's prim_func
+    assert again.function is program.function
     with expect(TypeError, "TL1493"):
         tilelab.compile(make_factory())
     with expect(TypeError, "TL1451"):
