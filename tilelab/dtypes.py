@@ -129,6 +129,8 @@ UINT64, FLOAT16, BFLOAT16, FLOAT32, UINT8 = (
     DTYPES[n] for n in ("uint64", "float16", "bfloat16", "float32", "uint8")
 )
 
+LARGEST_FINITE = {"float8_e4m3fn": 448.0, "float4_e2m1fn": 6.0, "float8_e8m0fnu": 2.0**127}
+"""Of the float types without an infinity."""
 _COMPUTES_IN = {
     "int2": "int8", "int4": "int8", "uint2": "uint8", "uint4": "uint8",
     "float4_e2m1fn": "float16", "float8_e8m0fnu": "float32",

@@ -12,7 +12,7 @@ from typing import Any
 
 import ml_dtypes
 
-from tilelab.dtypes import BOOL, FLOAT32, INT32, UINT32, integer_range
+from tilelab.dtypes import BOOL, FLOAT32, INT32, LARGEST_FINITE, UINT32, integer_range
 from tilelab.errors import TileTypeError
 from tilelab.frontend import is_traced, plain_dtype, truth
 from tilelab.ir import Const, Expr, as_expr, binary, call, const_int, select, unary
@@ -180,14 +180,10 @@ def Cast(dtype: Any, value: Any, annotations: Any = None) -> Expr:
     return cast(value, dtype)
 
 
-_FINITE = ("float8_e4m3fn", "float8_e8m0fnu", "float4_e2m1fn")
-"""Floating-point types without an infinity."""
-
-
 def infinity(dtype: Any = "float32") -> Expr:
     """Plus infinity of a floating-point type; -T.infinity(dtype) is the other one."""
     kind = plain_dtype(dtype)
-    if not kind.is_float or kind.name in _FINITE:
+    if not kind.is_float or kind.name in LARGEST_FINITE:
         raise TileTypeError(f"{kind} has no infinity", code="TL1492", hint="use T.max_value(dtype)")
     return Const(math.inf, kind)
 

@@ -58,6 +58,12 @@ class Env:
         return value
 
 
+def rows_with(bad: Array) -> Array:
+    """Of (..., rows, lanes), which rows have a true entry."""
+    rows: Any = bad.any(axis=tuple(a for a in range(bad.ndim) if a != bad.ndim - 2))
+    return rows
+
+
 def is_range(numbers: Array) -> bool:
     """Whether numbers in order are all those between the first and the last."""
     return len(numbers) > 0 and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1

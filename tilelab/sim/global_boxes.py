@@ -116,10 +116,9 @@ def before_load(transfer: Transfer) -> None:
         what = "a barrier" if late.any() else "fence.proxy.async"
         text = f"a TMA load reads what threads have written to {buffer.root.name}, without {what} "
         mark = int(own[int((late if late.any() else bare).argmax())])
-        corner = dict(zip(tensor_map.axes, reversed(start), strict=True))
         group.report(
             f.RACE, text + "in between", transfer.loc, row=int(row), thread=transfer.warp * WARP,
-            buffer=buffer, index=tuple(corner[a] for a in sorted(corner)),
+            buffer=buffer, index=_by_axis(tensor_map, list(reversed(start))),
             other=group.order.place(mark)[0],
             hint="put T.fence_proxy_async() and a barrier between the stores and the copy",
         )  # fmt: skip
@@ -137,11 +136,10 @@ def _check_landed(transfer: Transfer) -> None:
             if not len(its) or not _meet(transfer.tensor_map, transfer.coords[i], store, its[0]):
                 continue
             first = np.maximum(transfer.coords[i], its[0])  # of both boxes
-            index = dict(zip(transfer.tensor_map.axes, first.tolist(), strict=True))
             text = f"a TMA load reads {buffer.root.name} before the TMA store to it is complete"
             group.report(
                 f.MISSING_WAIT, text, transfer.loc, row=int(row), thread=transfer.warp * WARP,
-                buffer=buffer, index=tuple(index[a] for a in sorted(index)), other=store.loc,
+                buffer=buffer, index=_by_axis(transfer.tensor_map, first.tolist()), other=store.loc,
                 hint="wait for all of the store: T.tma_store_wait(0, read=False), then a barrier",
             )  # fmt: skip
             return
@@ -183,8 +181,13 @@ def _element(transfer: Transfer, inside: tuple[slice, ...], bad: Array) -> tuple
     """The tensor's index of the first bad element of a box's part."""
     first = np.unravel_index(int(bad.argmax()), bad.shape)
     at = [part.start + int(i) for part, i in zip(inside, first, strict=True)]
-    corner = dict(zip(transfer.tensor_map.axes, reversed(at), strict=True))
-    return tuple(corner[a] for a in sorted(corner))
+    return _by_axis(transfer.tensor_map, at[::-1])
+
+
+def _by_axis(tensor_map: TensorMap, innermost_first: Sequence[int]) -> tuple[int, ...]:
+    """Coordinates in a box's order as an index of its tensor."""
+    at = dict(zip(tensor_map.axes, innermost_first, strict=True))
+    return tuple(at[axis] for axis in sorted(at))
 
 
 def _check(

@@ -14,6 +14,7 @@ from tilelab.sim import speech
 from tilelab.sim.access import CheckedMemory
 from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.group import BlockGroup
+from tilelab.sim.meetings import LANE_BITS
 from tilelab.sim.nans import check_product
 from tilelab.sim.place import Place
 from tilelab.sim.timeline import Clock
@@ -21,7 +22,6 @@ from tilelab.target import WARP
 from tilelab.thread import Invoke
 
 WHOLE = 0xFFFFFFFF
-_BITS = np.left_shift(np.uint32(1), np.arange(WARP, dtype=np.uint32))
 
 
 class BlocksStopped(Exception):
@@ -122,8 +122,8 @@ class Lanes:
         if every and bool((masks == WHOLE).all()) and self._whole_warps(WARP):
             return None
         named, on = self.named(masks), self.by_warp(self.active())
-        running = np.where(on, _BITS, 0).sum(-1, keepdims=True, dtype=np.uint32)
-        missing = np.where(on, (named & ~running) | (_BITS & ~named), 0)
+        running = np.where(on, LANE_BITS, 0).sum(-1, keepdims=True, dtype=np.uint32)
+        missing = np.where(on, (named & ~running) | (LANE_BITS & ~named), 0)
         if missing.any():
             at = np.unravel_index(int((missing != 0).argmax()), missing.shape)
             gone = [i for i in range(WARP) if int(missing[at]) >> i & 1]
@@ -141,7 +141,7 @@ class Lanes:
         """The lanes of the block that running lanes name (..., rows, warps, 32)."""
         named = self.by_warp(np.where(self.active(), self.full(masks), 0).astype(np.uint32))
         there = self.warps()[:, None] * WARP + np.arange(WARP) < self.group.kernel.num_threads
-        return named & np.where(there, _BITS, 0).sum(-1, keepdims=True, dtype=np.uint32)
+        return named & np.where(there, LANE_BITS, 0).sum(-1, keepdims=True, dtype=np.uint32)
 
     def takes_part(self, ok: Array, text: str) -> None:
         """Stop the blocks, with a finding, in which `ok` does not hold for a running lane."""

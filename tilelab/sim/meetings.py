@@ -18,7 +18,8 @@ from tilelab.target import WARP
 from tilelab.thread import Intrinsic, Invoke
 from tilelab.thread.intrinsics.exchange import by_mask
 
-_BITS = np.left_shift(np.uint32(1), np.arange(WARP, dtype=np.uint32))
+LANE_BITS = np.left_shift(np.uint32(1), np.arange(WARP, dtype=np.uint32))
+"""The bit of each lane in a mask."""
 
 
 def parted(body: Node) -> Iterator[Invoke]:
@@ -58,7 +59,7 @@ class Meeting:
         their waits are over."""
         asked = self.asked[rows].reshape(len(rows), -1, WARP)
         same = asked[..., :, None] == asked[..., None, :]
-        came = np.where(same, _BITS, 0).sum(-1, dtype=np.uint32)
+        came = np.where(same, LANE_BITS, 0).sum(-1, dtype=np.uint32)
         done = ((asked != 0) & (asked & ~came == 0)).reshape(len(rows), -1)
         patterns, numbers = np.unique(done, axis=0, return_inverse=True)
         found: list[tuple[Array, Array]] = []

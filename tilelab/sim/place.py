@@ -13,7 +13,7 @@ import numpy as np
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Pool, Scope
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame, Value, varies
+from tilelab.sim.frame import Array, Frame, Value, rows_with, varies
 from tilelab.sim.group import BlockGroup
 from tilelab.thread import Invoke, VectorCopy
 
@@ -96,7 +96,7 @@ class CheckedBase:
         )
         hint = "keep all tensors of the table on the CPU, alive, and as large as the program says"
         self.report(f.OUT_OF_BOUNDS, text, frame, first[-2:], pool, at, hint=hint)
-        rows = bad.any(axis=tuple(a for a in range(bad.ndim) if a != bad.ndim - 2))
+        rows = rows_with(bad)
         self.group.stop(frame.rows[rows])
         return place
 
@@ -114,7 +114,7 @@ class CheckedBase:
         at = tuple(int(np.broadcast_to(np.asarray(i), bad.shape)[first]) for i in indices)
         message = outside(what, buffer, at, extents)
         self.report(f.OUT_OF_BOUNDS, message, frame, first[-2:], buffer, at)
-        rows = bad.any(axis=tuple(a for a in range(bad.ndim) if a != bad.ndim - 2))
+        rows = rows_with(bad)
         self.group.stop(frame.rows[rows])
 
     def report(

@@ -7,7 +7,7 @@ import numpy as np
 from tilelab.errors import Loc
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame, Value
+from tilelab.sim.frame import Array, Frame, Value, rows_with
 from tilelab.sim.place import CheckedBase, Place, differing, same_bits, spread
 from tilelab.sim.shadow import ARRIVING, VALID, Access, Clash
 from tilelab.thread import Invoke
@@ -38,7 +38,7 @@ class SharedAccess(CheckedBase):
             index = None if found is None else found[1]
             text = f"an access of {width} bytes runs past the end of {buffer.root.name}"
             self.report(f.OUT_OF_BOUNDS, text, frame, first[-2:], buffer, index)
-            rows = bad.any(axis=tuple(a for a in range(bad.ndim) if a != bad.ndim - 2))
+            rows = rows_with(bad)
             self.group.stop(frame.rows[rows])
         return np.minimum(address, last)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilelab.errors import Loc
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame
+from tilelab.sim.frame import Array, Frame, rows_with
 
 if TYPE_CHECKING:
     from tilelab.sim.group import BlockGroup
@@ -93,5 +93,5 @@ def require(
     first = np.unravel_index(int(bad.argmax()), bad.shape)
     row, lane = int(first[-2]), int(first[-1])
     group.report(code, text, loc, row=int(frame.rows[row]), thread=int(frame.lanes[lane]))
-    rows = bad.any(axis=tuple(a for a in range(bad.ndim) if a != bad.ndim - 2))
+    rows = rows_with(bad)
     group.stop(frame.rows[rows])

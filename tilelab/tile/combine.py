@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tilelab.dtypes import DType, integer_range
+from tilelab.dtypes import LARGEST_FINITE, DType, integer_range
 from tilelab.ir import Expr, binary, call, select
 
 
@@ -22,19 +22,15 @@ class Combine:
     numpy: str  # name of the ufunc; fmax and fmin pass over NaN, as the hardware's do
 
 
-_LARGEST = {"float8_e4m3fn": 448.0, "float4_e2m1fn": 6.0, "float8_e8m0fnu": 2.0**127}
-"""Of the float types without an infinity."""
-
-
 def _lowest(dtype: DType) -> float | int:
     if dtype.is_float:
-        return -_LARGEST.get(dtype.name, math.inf)
+        return -LARGEST_FINITE.get(dtype.name, math.inf)
     return 0 if dtype.is_bool else integer_range(dtype)[0]
 
 
 def _highest(dtype: DType) -> float | int:
     if dtype.is_float:
-        return _LARGEST.get(dtype.name, math.inf)
+        return LARGEST_FINITE.get(dtype.name, math.inf)
     return 1 if dtype.is_bool else integer_range(dtype)[1]
 
 

@@ -68,11 +68,17 @@ def _source(choice: Array, width: Array, partner: Partner) -> Array:
 _BITS = np.left_shift(np.uint64(1), np.arange(WARP, dtype=np.uint64))
 
 
+def _named(masks: Array | None, shape: tuple[int, ...]) -> Array:
+    """The mask of each lane; without masks all lanes of its warp."""
+    every = _BITS.sum(dtype=np.uint64) if masks is None else masks
+    return np.broadcast_to(every, shape).astype(np.uint64)
+
+
 def _among(truth: Array, masks: Array | None) -> tuple[Array, Array]:
     """Bits of the lanes of each lane's mask in which the predicate holds, and the masks."""
     held = np.where(truth, _BITS, np.uint64(0)).sum(-1, keepdims=True, dtype=np.uint64)
-    every = np.broadcast_to(_BITS.sum(dtype=np.uint64) if masks is None else masks, truth.shape)
-    return held & every.astype(np.uint64), every.astype(np.uint64)
+    named = _named(masks, truth.shape)
+    return held & named, named
 
 
 def _vote(name: str, function: str, answer: Callable[[Array, Array], Array]) -> Intrinsic:
@@ -102,8 +108,8 @@ def _same(m: Machine, mask: Array, value: Array, what: str) -> tuple[Array, Arra
     bits = values.view(np.dtype(f"u{values.dtype.itemsize}"))
     equal = bits[..., :, None] == bits[..., None, :]
     found = np.where(equal, _BITS, np.uint64(0)).sum(-1, dtype=np.uint64)
-    named = np.broadcast_to(_BITS.sum(dtype=np.uint64) if masks is None else masks, found.shape)
-    return found & named.astype(np.uint64), named.astype(np.uint64)
+    named = _named(masks, found.shape)
+    return found & named, named
 
 
 def _match_any(m: Machine, mask: Array, value: Array) -> Array:
