@@ -137,8 +137,11 @@ def test_columns_of_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     assert found[0].values["tilelab/triton"] == 1.25
     assert found[0].values["tilelab/tilelang"] == 1.0
     assert found[0].spreads["tilelab/scale.cu"] == (0.9, 1.5)
+    assert found[0].spreads["tilelab/tilelang"] == pytest.approx((0.9 / 1.5, 1.5 / 0.9))
     assert "scale.cu" not in found[-1].values  # M is 64 there
     assert [a["columns"] for a in asked[:2]] == [["torch", "triton"], ["torch"]]
+    found = suites.SUITES["gemm"](Beside(("tilelang",)), lambda text: None)
+    assert found[0].spreads["tilelab/tilelang"] == pytest.approx((1 / 3, 3.0))
     asked.clear()
     found = suites.SUITES["softmax"](Beside(), lambda text: None)
     assert found[0].values["triton"] is None and asked[0]["columns"] == ["copy"]

@@ -73,7 +73,7 @@ def _row(row: Measured, beside: Beside, progress: Progress) -> Row:
     note = f"error {ours['error']:.1e}; {ours['rounds']} rounds"
     values["tilelang"] = values["tilelab/tilelang"] = None
     if "tilelang" in beside.peers:
-        note += _beside_tilelang(row, wanted[:1], ours, values, progress)
+        note += _beside_tilelang(row, wanted[:1], ours, values, spreads, progress)
     return Row(row.name, row.unit, values, row.bound, note, spreads, row.flops, row.moved)
 
 
@@ -82,6 +82,7 @@ def _beside_tilelang(
     wanted: Sequence[str],
     ours: dict[str, Any],
     values: dict[str, float | None],
+    spreads: dict[str, tuple[float, float]],
     progress: Progress,
 ) -> str:
     """Fill TileLang's columns; what to remark when it cannot run the program."""
@@ -92,12 +93,19 @@ def _beside_tilelang(
         last = str(error).strip().splitlines()[-1].strip()
         return f"; TileLang: {last[:80]}"
     values["tilelang"] = row.rate(theirs["ms"]["kernel"][1])
-    share = theirs["ms"]["kernel"][1] / ours["ms"]["kernel"][1]
-    for c in wanted:
-        # Each process timed the same peer too: comparing shares of it cancels the chip's clock.
-        share = ours["ratio"][c][1] / theirs["ratio"][c][1]
-    values["tilelab/tilelang"] = share
+    # Each process timed the same peer too: comparing shares of it cancels the chip's clock.
+    mine, other = ours["ratio"], theirs["ratio"]
+    low, middle, high = mine[wanted[0]] if wanted else _inverse(ours["ms"]["kernel"])
+    least, median, most = other[wanted[0]] if wanted else _inverse(theirs["ms"]["kernel"])
+    values["tilelab/tilelang"] = middle / median
+    # Two processes have no pairs of launches: the bracket is the widest that both spreads allow.
+    spreads["tilelab/tilelang"] = (low / most, high / least)
     return ""
+
+
+def _inverse(milliseconds: Sequence[float]) -> tuple[float, float, float]:
+    low, middle, high = milliseconds
+    return 1 / high, 1 / middle, 1 / low
 
 
 def compile_(beside: Beside, progress: Progress) -> list[Row]:
