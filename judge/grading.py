@@ -11,13 +11,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from judge.checks import (
-    FAILURES,
-    CaseResult,
-    Outcome,
-    failure,
-    public_only,
-)
+from judge.checks import FAILURES, CaseResult, Outcome, failure, public_only
 from judge.hints import OF_RESULTS, ONLY_HIDDEN, advice, in_hidden, likely_fault
 from judge.kernels import POINTS, KernelCase, KernelTask, Part, spread
 from judge.runner import Runner, request_for

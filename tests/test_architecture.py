@@ -17,7 +17,7 @@ Rule = Callable[[Source], Iterator[Violation]]
 
 # Files that may name an architecture although they are not target.py, each with its reason.
 ARCHITECTURE_ALLOWED: dict[str, str] = {
-    "tilelab/bench/programs/__init__.py": "measured programs name their target as users' do",
+    "tilelab/bench/programs/__init__.py": "measured programs name their target as users' do"
 }
 # Files that may import tilelab inside of a function, each with its reason.
 LOCAL_IMPORT_ALLOWED: dict[str, str] = {}

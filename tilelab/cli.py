@@ -13,13 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tilelab.commands.arguments import (
-    USAGE,
-    HelpShown,
-    Parser,
-    add_kernel_options,
-    target_argument,
-)
+from tilelab.commands.arguments import USAGE, HelpShown, Parser, add_kernel_options, target_argument
 from tilelab.commands.failures import message
 from tilelab.commands.kernels import last_kernel_of_file, look_up, to_kernel, wish_of
 from tilelab.commands.pipes import CLOSED, ReaderLeft, reader_may_leave

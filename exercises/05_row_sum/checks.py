@@ -67,10 +67,7 @@ def _flops(sizes: Sizes) -> int:
 
 EXERCISE = KernelTask(
     entry="row_sum",
-    tensors=(
-        Tensor("A", ("M", "N"), "float16"),
-        Tensor("S", ("M",), "float32", output=True),
-    ),
+    tensors=(Tensor("A", ("M", "N"), "float16"), Tensor("S", ("M",), "float32", output=True)),
     public=(
         KernelCase("public.tile", "whole tiles", "", {"M": 64, "N": 256}, False),
         KernelCase("public.tails", "tails on both axes", "", {"M": 37, "N": 1000}, False, 1.0, 8.0),

@@ -226,9 +226,7 @@ class Sized:
 
 _wide_leaves = st.sampled_from([cast(M, INT64), cast(J, INT64), L, Const(3, INT64)])
 _wide_trees = st.recursive(
-    _wide_leaves,
-    lambda inner: st.builds(raw, st.sampled_from("+-*"), inner, inner),
-    max_leaves=8,
+    _wide_leaves, lambda inner: st.builds(raw, st.sampled_from("+-*"), inner, inner), max_leaves=8
 )
 
 

@@ -9,11 +9,7 @@ import pytest
 
 import tilelab
 from tests.attention import compiled, error, expected, mask_first, operands
-from tilelab.passes.plan_pipeline import (
-    PRODUCER_REGISTERS,
-    consumer_registers,
-    drawing_budgets,
-)
+from tilelab.passes.plan_pipeline import PRODUCER_REGISTERS, consumer_registers, drawing_budgets
 from tilelab.sim.simulate import simulate
 
 PLAIN = {"tl.plain_pipeline": True}

@@ -11,16 +11,7 @@ from dataclasses import dataclass
 from tests.fuzz.choices import Choices
 from tests.fuzz.draw_product import block_of, times
 from tests.fuzz.program import Launch, Program, Tensor
-from tests.fuzz.scalars import (
-    Env,
-    Value,
-    as_type,
-    binary,
-    both,
-    literal,
-    name,
-    select,
-)
+from tests.fuzz.scalars import Env, Value, as_type, binary, both, literal, name, select
 from tests.fuzz.tiles import Statement, Tile, load, loop, parallel, store, tile
 from tests.fuzz.whole import Region, copy, fill, gemm, reduce, whole
 

@@ -14,17 +14,7 @@ import numpy as np
 from tests.fuzz.choices import Choices
 from tests.fuzz.draw_scalars import Place, draw_condition, draw_value
 from tests.fuzz.program import Launch, Program, Tensor
-from tests.fuzz.scalars import (
-    STORED,
-    Env,
-    Inexact,
-    Value,
-    binary,
-    cast,
-    literal,
-    name,
-    numpy_type,
-)
+from tests.fuzz.scalars import STORED, Env, Inexact, Value, binary, cast, literal, name, numpy_type
 from tests.fuzz.tiles import MASK, SHAPE, Statement, Tile, fitted, guard, load, loop, store, tile
 
 TYPES = ("float32", "int32", "float16", "int8", "int64", "uint8", "bfloat16", "int16", "uint32")

@@ -33,8 +33,7 @@ H, B, F = Var("h", FLOAT16), Var("b", BFLOAT16), Var("f", FLOAT32)
 
 
 @pytest.mark.parametrize(
-    ("value", "dtype"),
-    [(1, INT32), (1 << 40, INT64), (True, BOOL), (1.5, FLOAT32)],
+    ("value", "dtype"), [(1, INT32), (1 << 40, INT64), (True, BOOL), (1.5, FLOAT32)]
 )
 def test_python_numbers_have_c_types(value: object, dtype: object) -> None:
     assert as_expr(value).dtype == dtype

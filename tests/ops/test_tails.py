@@ -84,8 +84,7 @@ WIDE = [n for n in FORMS if n not in (*ROWS_APART, "twice")]
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype"),
-    [(n, d) for n in WIDE for d in DTYPES[:2]] + [("guard", "bfloat16")],
+    ("name", "dtype"), [(n, d) for n in WIDE for d in DTYPES[:2]] + [("guard", "bfloat16")]
 )
 def test_machine_code(name: str, dtype: str) -> None:
     """Where N is odd: 16 bytes at once for whole tiles, single elements for the others, nothing in

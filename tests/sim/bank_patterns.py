@@ -115,11 +115,7 @@ def _tile(layout: SharedLayout | None, pitch: int = 64) -> tuple[Block, Any, Any
 
 
 def matrices(
-    num: int,
-    trans: bool,
-    layout: SharedLayout | None,
-    pitch: int = 64,
-    row: Unit = lambda tx: tx,
+    num: int, trans: bool, layout: SharedLayout | None, pitch: int = 64, row: Unit = lambda tx: tx
 ) -> Block:
     """ldmatrix of a column of `num` 8x8 matrices; lane l gives row(l)."""
     b, s, out = _tile(layout, pitch)

@@ -48,10 +48,7 @@ def test_global_read_out_of_bounds_stops_only_its_block():
     src, out = b.tensor("src", (64,)), b.tensor("out", (3, 32))
     v = b.local("v", 1)
     (bx,) = b.block
-    b.add(
-        b.store(v, 0, load(src, bx * 32 + b.tx), loc=at(7)),
-        b.store(out, (bx, b.tx), load(v, 0)),
-    )
+    b.add(b.store(v, 0, load(src, bx * 32 + b.tx), loc=at(7)), b.store(out, (bx, b.tx), load(v, 0)))
     arrays = {"src": np.arange(64, dtype=np.float32), "out": np.full((3, 32), -1, np.float32)}
     found = only(run(b, **arrays), f.OUT_OF_BOUNDS)
     assert found.block == (2,) and found.index == (64,) and found.loc.line == 7

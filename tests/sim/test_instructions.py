@@ -120,8 +120,7 @@ def test_shuffles(record, operand, source):
     b = Block(64)
     out, v = b.tensor("out", (64,)), b.local("v", 1)
     b.add(
-        b.call(record, ref(v, 0), b.tx.astype("float32"), operand),
-        b.store(out, b.tx, load(v, 0)),
+        b.call(record, ref(v, 0), b.tx.astype("float32"), operand), b.store(out, b.tx, load(v, 0))
     )
     got = np.zeros(64, np.float32)
     run(b, out=got)

@@ -89,8 +89,7 @@ def test_a_long_loop_has_no_text_upon_text_and_none_is_cut(stages: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "draw",
-    [plot.layout, plot.pipeline, plot.memory, plot.roofline, plot.schedule, plot.ladder],
+    "draw", [plot.layout, plot.pipeline, plot.memory, plot.roofline, plot.schedule, plot.ladder]
 )
 def test_what_cannot_be_drawn_is_named(draw: Any) -> None:
     with pytest.raises(TileError, match="int cannot be drawn"):

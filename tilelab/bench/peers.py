@@ -28,9 +28,7 @@ def parse_peers(text: str | Sequence[str] | None) -> tuple[str, ...]:
     for name in names:
         if name not in KNOWN:
             raise TileValueError(
-                f"no peer is called {name!r}",
-                code="TL2101",
-                hint="peers: " + ", ".join(KNOWN),
+                f"no peer is called {name!r}", code="TL2101", hint="peers: " + ", ".join(KNOWN)
             )
     return tuple(n for n in names if available(n))
 

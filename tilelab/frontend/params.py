@@ -15,13 +15,7 @@ from typing import Any
 from tilelab.dtypes import DType
 from tilelab.errors import Loc, TileError, TileNameError, TileTypeError, TileValueError, shown
 from tilelab.frontend.source import find_source
-from tilelab.frontend.types import (
-    REF,
-    PointerParam,
-    PointerType,
-    TensorType,
-    plain_dtype,
-)
+from tilelab.frontend.types import REF, PointerParam, PointerType, TensorType, plain_dtype
 from tilelab.ir import Buffer, ScalarParam, TensorParam, Var
 
 Param = TensorParam | ScalarParam

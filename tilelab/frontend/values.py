@@ -15,17 +15,7 @@ from typing import Any
 from tilelab.errors import TileTypeError, TileWarning
 from tilelab.frontend.loops import RangeLoop
 from tilelab.frontend.poison import Poison, raise_poison
-from tilelab.ir import (
-    Buffer,
-    Const,
-    Expr,
-    Region,
-    ScalarBuffer,
-    as_expr,
-    binary,
-    select,
-    unary,
-)
+from tilelab.ir import Buffer, Const, Expr, Region, ScalarBuffer, as_expr, binary, select, unary
 
 _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,

@@ -1,25 +1,7 @@
 """What both IR dialects share: nodes, expressions, buffers, statements, printer, verifier."""
 
-from tilelab.ir.buffer import (
-    Buffer,
-    Pool,
-    ReducerBuffer,
-    Region,
-    ScalarBuffer,
-    Scope,
-    WorkCounter,
-)
-from tilelab.ir.build import (
-    as_bool,
-    as_expr,
-    binary,
-    call,
-    cast,
-    ceildiv,
-    is_scalar,
-    select,
-    unary,
-)
+from tilelab.ir.buffer import Buffer, Pool, ReducerBuffer, Region, ScalarBuffer, Scope, WorkCounter
+from tilelab.ir.build import as_bool, as_expr, binary, call, cast, ceildiv, is_scalar, select, unary
 from tilelab.ir.core import Node, children, map_children, walk
 from tilelab.ir.expr import Binary, Call, Cast, Const, Expr, Load, Select, Unary, Var, const_int
 from tilelab.ir.shown import install as _install

@@ -31,12 +31,8 @@ from tilelab.thread.intrinsics import (
     cp_async_wait,
     cp_async_zfill,
 )
-from tilelab.thread.intrinsics import (
-    tma_store_wait as store_wait,
-)
-from tilelab.thread.intrinsics import (
-    tma_store_wait_read as store_wait_read,
-)
+from tilelab.thread.intrinsics import tma_store_wait as store_wait
+from tilelab.thread.intrinsics import tma_store_wait_read as store_wait_read
 from tilelab.thread.intrinsics.barrier import CP_ASYNC_ARRIVE
 from tilelab.thread.intrinsics.extern import extern
 from tilelab.thread.intrinsics.extern import reinterpret as reinterpret_record

@@ -12,18 +12,7 @@ from typing import Any
 from tilelab.dtypes import FLOAT32, UINT32, UINT64
 from tilelab.errors import TileNotSupported, TileRuntimeError
 from tilelab.frontend import open_kernel, session
-from tilelab.ir import (
-    Alloc,
-    Expr,
-    Load,
-    ScalarBuffer,
-    Scope,
-    Store,
-    as_expr,
-    binary,
-    cast,
-    select,
-)
+from tilelab.ir import Alloc, Expr, Load, ScalarBuffer, Scope, Store, as_expr, binary, cast, select
 from tilelab.language.instruct import bound
 from tilelab.language.launch import get_block_bindings, get_block_extents, linear_thread
 

@@ -160,11 +160,7 @@ def dp4a(A: Any, B: Any, C: Any) -> Stmt:
     return perform(dot4(types[0] == "int8"), Ref(c.buffer, c.indices), a, b, what="T.dp4a")
 
 
-NAMES: dict[str, Any] = {
-    "dp4a": dp4a,
-    "extract_lane": extract_lane,
-    "__ldg": read_only_load,
-}
+NAMES: dict[str, Any] = {"dp4a": dp4a, "extract_lane": extract_lane, "__ldg": read_only_load}
 for _bits, _letters in ((32, "gs"), (64, "gs"), (128, "gs"), (256, "g")):
     for _letter in _letters:
         _memory = _WHERE[_letter]

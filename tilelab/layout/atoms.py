@@ -216,11 +216,7 @@ def wgmma_block_accumulator(
 
 
 def wgmma_block_a(
-    block_m: int,
-    block_k: int,
-    warpgroups_m: int,
-    warpgroups_n: int = 1,
-    element_bits: int = 16,
+    block_m: int, block_k: int, warpgroups_m: int, warpgroups_n: int = 1, element_bits: int = 16
 ) -> Fragment:
     """Operand A (block_m x block_k) in registers, matching ``wgmma_block_accumulator``.
 

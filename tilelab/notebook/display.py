@@ -49,9 +49,7 @@ PANELS: dict[str, Callable[[JITKernel, View], Panel]] = {
 
 def show_report(report: Report) -> None:
     """Display a report's views, as widgets where its kernel is at hand."""
-    from IPython.display import (  # lazy: only ever called by IPython
-        display,  # pyright: ignore[reportUnknownVariableType]
-    )
+    from IPython.display import display  # lazy: only ever called by IPython  # pyright: ignore[reportUnknownVariableType]
 
     if not report.views:
         sys.stdout.write(report.to_text() + "\n")
@@ -70,9 +68,7 @@ def _show_kernel(kernel: JITKernel) -> None:
 
 
 def _show_layout(layout: Any) -> None:
-    from IPython.display import (  # lazy: only ever called by IPython
-        display,  # pyright: ignore[reportUnknownVariableType]
-    )
+    from IPython.display import display  # lazy: only ever called by IPython  # pyright: ignore[reportUnknownVariableType]
 
     display(host(layout_panel(layout)))
 

@@ -135,11 +135,7 @@ def tile_pass(
 
 
 def kernel_pass(
-    name: str,
-    *,
-    needs: Sequence[str] = (),
-    makes: Sequence[str] = (),
-    switch: Switch | None = None,
+    name: str, *, needs: Sequence[str] = (), makes: Sequence[str] = (), switch: Switch | None = None
 ) -> Callable[[Callable[[Kernel, PassContext], Kernel]], Pass]:
     """Declare a pass from a function `(kernel, ctx) -> kernel`, run on every kernel of a program.
 

@@ -11,15 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tilelab.ir import (
-    For,
-    Kernel,
-    Let,
-    Node,
-    Var,
-    const_int,
-    walk,
-)
+from tilelab.ir import For, Kernel, Let, Node, Var, const_int, walk
 from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.block_order import ORDER
 from tilelab.passes.plan import PlannedOp

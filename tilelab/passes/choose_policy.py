@@ -9,17 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilelab.ir import (
-    Buffer,
-    Kernel,
-    Load,
-    Node,
-    ParallelFor,
-    Region,
-    Scope,
-    Store,
-    walk,
-)
+from tilelab.ir import Buffer, Kernel, Load, Node, ParallelFor, Region, Scope, Store, walk
 from tilelab.ir.rewrite import rewrite_statements
 from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.tile.op import TileOp

@@ -12,16 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from operator import is_
 
-from tilelab.ir import (
-    Buffer,
-    Const,
-    For,
-    Kernel,
-    Seq,
-    Stmt,
-    binary,
-    const_int,
-)
+from tilelab.ir import Buffer, Const, For, Kernel, Seq, Stmt, binary, const_int
 from tilelab.ir.rewrite import map_statements
 from tilelab.ir.stmt import may_leave
 from tilelab.passes.base import PassContext, kernel_pass

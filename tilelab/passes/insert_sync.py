@@ -54,13 +54,7 @@ from tilelab.thread.intrinsics.barrier import (
     SYNCTHREADS,
 )
 from tilelab.thread.intrinsics.exchange import SYNCWARP
-from tilelab.thread.nodes import (
-    Invoke,
-    Program,
-    Role,
-    ThreadKernel,
-    WarpRoles,
-)
+from tilelab.thread.nodes import Invoke, Program, Role, ThreadKernel, WarpRoles
 
 
 @dataclass

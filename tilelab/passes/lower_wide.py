@@ -166,11 +166,7 @@ def _in_order(node: ParallelFor) -> list[Load | Store]:
 
 
 def _runs(
-    form: Form,
-    spread: Fragment,
-    accesses: Sequence[Load | Store],
-    size: int,
-    ctx: LowerContext,
+    form: Form, spread: Fragment, accesses: Sequence[Load | Store], size: int, ctx: LowerContext
 ) -> WideLoop | None:
     """The loop in chunks of `size` points; None when no access is a run then."""
     count = spread.num_registers // size

@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilelab.dtypes import DType, computing
 from tilelab.errors import TileNotSupported
-from tilelab.ir import (
-    Node,
-    Region,
-    Scope,
-    Seq,
-    Stmt,
-    Store,
-    cast,
-    map_children,
-)
+from tilelab.ir import Node, Region, Scope, Seq, Stmt, Store, cast, map_children
 from tilelab.ir.packing import is_packed
 from tilelab.tile.elementwise import over_elements
 from tilelab.tile.op import TileOp, operand_fields

@@ -91,10 +91,7 @@ def _as_copy(loop: ParallelFor) -> Copy | None:
     if src is None or dst is None:
         return None
     sizes = tuple(int(e or 0) for e in extents)
-    regions = (
-        _region(value, src, sizes),
-        _region(statement, dst, sizes),
-    )
+    regions = (_region(value, src, sizes), _region(statement, dst, sizes))
     if _overlap(value, statement):
         return None
     return Copy(*regions, loc=statement.loc or loop.loc)

@@ -11,14 +11,7 @@ from typing import Any
 from tilelab.ir import Buffer, Load, Node, Scope, Store, walk
 from tilelab.thread.intrinsics.barrier import NAMED_BARRIER_SYNC, SYNCTHREADS
 from tilelab.thread.intrinsics.exchange import BLOCK_BARRIERS
-from tilelab.thread.nodes import (
-    Invoke,
-    Ref,
-    SharedDescriptor,
-    TensorMap,
-    ThreadKernel,
-    VectorCopy,
-)
+from tilelab.thread.nodes import Invoke, Ref, SharedDescriptor, TensorMap, ThreadKernel, VectorCopy
 
 READ, WRITE, ASYNC_READ = "read", "written", "read by the tensor cores"
 FILL = "filled by TMA"  # the mbarrier tells readers, so it only waits for earlier accesses

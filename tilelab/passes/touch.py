@@ -77,7 +77,4 @@ def _of_invoke(stmt: Invoke) -> Iterator[Touch]:
                 yield Touch(operand.buffer, stmt, is_write)
 
 
-_RULES: dict[type[Stmt], Callable[[Any], Iterator[Touch]]] = {
-    Store: _of_store,
-    Invoke: _of_invoke,
-}
+_RULES: dict[type[Stmt], Callable[[Any], Iterator[Touch]]] = {Store: _of_store, Invoke: _of_invoke}

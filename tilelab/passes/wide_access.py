@@ -10,19 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tilelab.ir import (
-    Expr,
-    If,
-    Let,
-    Load,
-    ParallelFor,
-    Region,
-    Scope,
-    Store,
-    Var,
-    const_int,
-    walk,
-)
+from tilelab.ir import Expr, If, Let, Load, ParallelFor, Region, Scope, Store, Var, const_int, walk
 from tilelab.ir.rewrite import substitute
 from tilelab.ir.simplify import linear
 from tilelab.passes.guards import Whole, eager_loads, let_values, same_in_chunks, whole_tile

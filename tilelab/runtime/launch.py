@@ -17,14 +17,7 @@ from tilelab.errors import TileInternalError, TileValueError
 from tilelab.ir import ScalarParam, TensorParam, WorkCounter
 from tilelab.runtime import driver as cuda
 from tilelab.runtime.arguments import Binding, Signature, misaligned
-from tilelab.runtime.module import (
-    Launch,
-    LoadedVariant,
-    Packed,
-    Place,
-    Variant,
-    launcher_of,
-)
+from tilelab.runtime.module import Launch, LoadedVariant, Packed, Place, Variant, launcher_of
 from tilelab.runtime.tensors import TensorFacts, facts_of, torch_dtype
 
 MISS: Any = object()
@@ -174,11 +167,7 @@ class _Plan:
         def run(args: Sequence[Any]) -> Any:
             made = [empty(shape, strides, dtype) for shape, strides, dtype in outputs]
             tensors = args if all_tensors else [args[i] for i in slots]
-            key = (
-                stream(device),
-                *[t.data_ptr() for t in tensors],
-                *[t.data_ptr() for t in made],
-            )
+            key = (stream(device), *[t.data_ptr() for t in tensors], *[t.data_ptr() for t in made])
             record = records.get(key)
             if record is None:
                 record = self._new_record(args, made, key)

@@ -61,13 +61,7 @@ class Strand:
     """One stream of statements over a frame. `done` when it has ended."""
 
     def __init__(
-        self,
-        group: BlockGroup,
-        code: Code,
-        clock: Clock,
-        frame: Frame,
-        body: Seq,
-        late: bool,
+        self, group: BlockGroup, code: Code, clock: Clock, frame: Frame, body: Seq, late: bool
     ) -> None:
         self.group, self.code, self.clock, self.frame = group, code, clock, frame
         self.role = clock.role

@@ -223,13 +223,7 @@ def _width(ctx: LowerContext, src: Region, dst: Region, spread: Fragment, *, ins
 
 
 def _move(
-    ctx: LowerContext,
-    src: Region,
-    dst: Region,
-    spread: Fragment,
-    loc: Loc | None,
-    *,
-    inside: bool,
+    ctx: LowerContext, src: Region, dst: Region, spread: Fragment, loc: Loc | None, *, inside: bool
 ) -> list[Stmt]:
     """`move` for any tile, or (`inside`) for one whose elements all exist."""
     width = _width(ctx, src, dst, spread, inside=inside)

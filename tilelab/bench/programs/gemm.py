@@ -10,11 +10,7 @@ def gemm(M, N, K, tile_m=128, tile_n=128, tile_k=64, stages=3, threads=128, dtyp
     """C = A @ B, row-major, float32 accumulation, output in the operands' type."""
 
     @T.prim_func
-    def main(
-        A: T.Tensor((M, K), dtype),
-        B: T.Tensor((K, N), dtype),
-        C: T.Tensor((M, N), dtype),
-    ):
+    def main(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), dtype)):
         grid = (T.ceildiv(N, tile_n), T.ceildiv(M, tile_m))
         with T.Kernel(*grid, threads=threads) as (col, row):
             a_tile = T.alloc_shared((tile_m, tile_k), dtype)

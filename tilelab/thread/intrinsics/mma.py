@@ -9,12 +9,7 @@ import numpy as np
 from tilelab.target import Feature
 from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE, SMEM_ADDR
-from tilelab.thread.intrinsics.tensor_core import (
-    ACCUMULATORS,
-    OPERANDS,
-    accumulated,
-    multiplicand,
-)
+from tilelab.thread.intrinsics.tensor_core import ACCUMULATORS, OPERANDS, accumulated, multiplicand
 
 
 def _matrix_template(name: str) -> str:

@@ -26,16 +26,8 @@ from tilelab.ir import (
 )
 from tilelab.ir.builder import current
 from tilelab.layout import Fragment
-from tilelab.thread.intrinsics.atomic import (
-    OPERATIONS,
-    ORDERS,
-    atomic,
-    atomic_add_run,
-    has_atomic,
-)
-from tilelab.thread.intrinsics.atomic import (
-    atomic_load as load_record,
-)
+from tilelab.thread.intrinsics.atomic import OPERATIONS, ORDERS, atomic, atomic_add_run, has_atomic
+from tilelab.thread.intrinsics.atomic import atomic_load as load_record
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import (

@@ -17,28 +17,12 @@ from dataclasses import dataclass
 from math import prod
 
 from tilelab.errors import Loc
-from tilelab.ir import (
-    Expr,
-    Load,
-    LoopKind,
-    Region,
-    Scope,
-    Seq,
-    Stmt,
-    Store,
-    as_expr,
-    binary,
-    cast,
-)
+from tilelab.ir import Expr, Load, LoopKind, Region, Scope, Seq, Stmt, Store, as_expr, binary, cast
 from tilelab.layout import Digit, Fragment
 from tilelab.target import WARP, WARPGROUP, Feature
 from tilelab.thread.intrinsics.barrier import FENCE_PROXY_ASYNC, NAMED_BARRIER_SYNC
 from tilelab.thread.intrinsics.mma import stmatrix
-from tilelab.thread.intrinsics.tma import (
-    TMA_STORE_COMMIT,
-    tma_store,
-    tma_store_wait_read,
-)
+from tilelab.thread.intrinsics.tma import TMA_STORE_COMMIT, tma_store, tma_store_wait_read
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import guarded, loop, tile_extents

@@ -342,7 +342,4 @@ def _through_shared(
         total = value if total is None else join(total, value)
     assert total is not None
     get = Store(partial, (s,), total, loc=loc)
-    return [
-        loop(r, count, LoopKind.LANES, [put], loc),
-        loop(s, count, LoopKind.LANES, [get], loc),
-    ]
+    return [loop(r, count, LoopKind.LANES, [put], loc), loop(s, count, LoopKind.LANES, [get], loc)]

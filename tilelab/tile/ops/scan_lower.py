@@ -144,10 +144,7 @@ class Lines:
         line = ctx.tid + turn * ctx.num_threads
         total = ctx.temp("total", 1, self.dtype)
         here = self.point(line, k)
-        step = [
-            _set(total, join(_get(total), self.load(here)), loc),
-            self.store(here, _get(total)),
-        ]
+        step = [_set(total, join(_get(total), self.load(here)), loc), self.store(here, _get(total))]
         body = [_set(total, self.identity, loc), own_loop(k, self.extent, step, loc)]
         inside = _below(line, self.count)
         return [own_loop(turn, rounds, [guarded(inside, body, loc)], loc)]
