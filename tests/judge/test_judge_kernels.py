@@ -235,6 +235,7 @@ def test_products_of_one_term_may_be_subnormal() -> None:
     ("exercise", "old", "new", "told"),
     [
         ("03", "T.ceildiv(N, block)", "N // block", ["nothing was written from [768] on"]),
+        ("03", "+ i < N:", "+ i <= N:", ["note   line", "(`i < N`, not `i <= N`)"]),
         ("03", "    return add\n", "", ["vector_add returns nothing", "end it with `return main`"]),
         ("03", "def vector_add", "def vectoradd", ["no function vector_add; it defines vec"]),
         ("03", "A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C",

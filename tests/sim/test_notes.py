@@ -68,6 +68,24 @@ def in_parallel(blocks: int) -> Any:
     return main
 
 
+def under_a_limit(limit: int, what: str) -> Any:
+    """A condition of the program's own in T.Parallel."""
+
+    @T.prim_func
+    def main(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(4, threads=128) as bx:
+            for i in T.Parallel(256):
+                if what == "write":
+                    if bx * 256 + i < limit:
+                        B[bx * 256 + i] = 2.0
+                else:
+                    value = T.if_then_else(limit > bx * 256 + i, A[bx * 256 + i], 0.0)
+                    if bx * 256 + i <= N - 1:
+                        B[bx * 256 + i] = value
+
+    return main
+
+
 def updated(count: int) -> Any:
     """Writes a part of B, and reads all of it."""
 
@@ -96,9 +114,12 @@ def _report(program: Any, out_idx: Any = None, configs: Any = None, **options: A
         (in_a_serial_loop(N + 1), ["write of B[1000]"]),
         (by_vectors(4, guarded=False), ["write of B[1000]", "read of A[1000]"]),
         (atomically(N + 3), ["access of B[1000]"]),
+        (under_a_limit(N + 1, "write"), ["write of B[1000]"]),
+        (under_a_limit(N + 1, "read"), ["read of A[1000]"]),
+        (under_a_limit(N + 9, "write"), ["write of B[1000]"]),
     ],
-    ids=["by-thread", "next", "before", "serial", "vectors", "atomic"],
-)
+    ids=["by-thread", "next", "before", "serial", "vectors", "atomic", "at-most", "reads", "far"],
+)  # fmt: skip
 def test_an_access_that_the_compiler_guards_is_noted(program: Any, said: list[str]) -> None:
     """The program is right on a GPU, so the report is ok."""
     report = _report(program)
@@ -121,8 +142,11 @@ def test_without_the_guard_it_is_an_error() -> None:
         in_a_serial_loop(N),
         atomically(N),
         in_parallel(4),
+        under_a_limit(N, "write"),
+        under_a_limit(N, "read"),
+        under_a_limit(N - 1, "write"),
     ],
-    ids=["guarded", "vectors", "serial", "atomic", "parallel"],
+    ids=["guarded", "vectors", "serial", "atomic", "parallel", "limit", "limit-read", "below"],
 )
 def test_what_the_program_guards_or_its_construct_leaves_out_is_not_noted(program: Any) -> None:
     report = _report(program)

@@ -127,10 +127,10 @@ class _Corner:
 
     def holds(self, c: Expr) -> Expr | None:
         """When a comparison holds for every point; None when that is not known."""
-        if not isinstance(c, Binary) or c.op not in _SWAPPED or not _signed(c.a, c.b):
+        sides = _sides(c)
+        if sides is None:
             return None
-        op, swapped = _SWAPPED[c.op]
-        small, large = (c.b, c.a) if swapped else (c.a, c.b)
+        op, small, large = sides
         most, least = self._end(small, True), self._end(large, False)
         return None if most is None or least is None else binary(op, most, least)
 
@@ -160,6 +160,14 @@ class _Corner:
                 term = as_expr(end, e.dtype)
             total = total + term * coefficient
         return total
+
+
+def _sides(c: Expr) -> tuple[str, Expr, Expr] | None:
+    """A comparison of signed integers as `<` or `<=`, its smaller and its larger side."""
+    if not isinstance(c, Binary) or c.op not in _SWAPPED or not _signed(c.a, c.b):
+        return None
+    op, swapped = _SWAPPED[c.op]
+    return (op, c.b, c.a) if swapped else (op, c.a, c.b)
 
 
 def _signed(*values: Expr) -> bool:
@@ -207,10 +215,10 @@ def _as_multiples(e: Expr, size: int, multiples: Collection[int]) -> Mapping[Var
 def _same(c: Expr, var: Var, size: int) -> bool:
     if not any(n is var for n in walk(c)):
         return True
-    if not isinstance(c, Binary) or c.op not in _SWAPPED or not _signed(c.a, c.b):
+    sides = _sides(c)
+    if sides is None:
         return False
-    op, swapped = _SWAPPED[c.op]
-    small, large = (c.b, c.a) if swapped else (c.a, c.b)
+    op, small, large = sides
     terms, constant = linear(large - small - (1 if op == "<" else 0))  # at least 0 where it holds
     own = terms.pop(var.key, None)
     if (
@@ -223,11 +231,29 @@ def _same(c: Expr, var: Var, size: int) -> bool:
     return constant % size == 0 and all(divisibility(t * k) % size == 0 for t, k in terms.values())
 
 
-def lasting(condition: Expr) -> Iterator[object]:
-    """Keys of the parts of a condition that stay true once they are: those that read nothing."""
-    for part in conjuncts(condition):
-        if not any(isinstance(n, Load) for n in walk(part)):
-            yield part.key
+def lasting(condition: Expr) -> dict[object, Expr]:
+    """The parts of a condition that stay true once they are, by key: those that read nothing."""
+    parts = conjuncts(condition)
+    return {p.key: p for p in parts if not any(isinstance(n, Load) for n in walk(p))}
+
+
+def beside(condition: Expr | None, held: Collection[Expr]) -> bool:
+    """Whether one of `held` compares what a part of the condition compares, with a limit that is a
+    constant away: `i <= N` beside `i < N`."""
+    if condition is None:
+        return False
+    wanted = [_slack(part) for part in conjuncts(condition)]
+    given = [_slack(part) for part in held]
+    return any(w is not None and w in given for w in wanted)
+
+
+def _slack(c: Expr) -> dict[object, int] | None:
+    """How far a comparison's sides lie apart, without the constant: coefficients by term."""
+    sides = _sides(c)
+    if sides is None:
+        return None
+    _, small, large = sides
+    return {key: coefficient for key, (_, coefficient) in linear(large - small)[0].items()}
 
 
 def unheld(condition: Expr | None, held: Collection[object]) -> Expr | None:

@@ -37,7 +37,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
 from tilelab.passes.copies_of_points import runs_alone
-from tilelab.passes.guards import lasting, unheld
+from tilelab.passes.guards import beside, lasting, unheld
 from tilelab.passes.infer_layouts import SPREAD
 from tilelab.passes.parted_loops import points_of
 from tilelab.thread.intrinsic import Intrinsic
@@ -125,7 +125,7 @@ class Elements:
         self.vars = tuple(point)
         self.slots = slots or {}
         self.inside = inside
-        self.held: frozenset[object] = frozenset()  # keys of conditions that hold here
+        self.held: dict[object, Expr] = {}  # conditions that hold here, by key
         self.alone = False  # the loop runs in the first of the threads that hold an element
         self.guards = not ctx.option("tl.disable_safe_memory_legalize", False)
         # T.Parallel leaves out what lies outside of a tensor; elsewhere nobody has asked for that.
@@ -155,7 +155,7 @@ class Elements:
         ok = self._exists(n, indices)
         if ok is None:
             return read
-        return select(ok, read, self.ctx.outside(n.buffer, n.dtype), guard=self.unasked)
+        return select(ok, read, self.ctx.outside(n.buffer, n.dtype), guard=_is_unasked(self, ok))
 
     def choice(self, n: Select) -> Expr:
         """A selection: what its condition says need not be asked again on the chosen side."""
@@ -165,7 +165,7 @@ class Elements:
 
     def where(self, cond: Expr, make: Callable[[], Any]) -> Any:
         """What `make` gives where a condition holds."""
-        outer, self.held = self.held, self.held.union(lasting(cond))
+        outer, self.held = self.held, {**self.held, **lasting(cond)}
         made = make()
         self.held = outer
         return made
@@ -224,7 +224,7 @@ class Elements:
         ok = self._exists(s, indices)
         if s.buffer.scope.is_memory:
             ok = both(self._first_replica(), ok)
-        return guarded(ok, [done], s.loc, unasked=self.unasked)
+        return guarded(ok, [done], s.loc, unasked=_is_unasked(self, ok))
 
     def _first_replica(self) -> Expr | None:
         """Elements that several threads hold are written to memory by one of them."""
@@ -266,7 +266,7 @@ class Elements:
             if r.buffer.scope is Scope.GLOBAL:
                 exists = both(exists, self.ctx.indices_in_bounds(r.buffer, r.indices))
         done, exists = _by_predicate(done, unheld(exists, self.held))
-        return guarded(both(ok, exists), [done], s.loc, unasked=self.unasked)
+        return guarded(both(ok, exists), [done], s.loc, unasked=_is_unasked(self, exists))
 
     def operand(self, operand: Operand) -> Operand:
         """An instruction's operand: a value, or a place."""
@@ -307,13 +307,19 @@ class Elements:
         return replace(s, start=start, extent=extent, step=step, kind=order_of(s), body=body)
 
 
+def _is_unasked(access: Elements, ok: Expr | None) -> bool:
+    """Whether leaving out what `ok` does is no wish of the program: it is one in T.Parallel, unless
+    the program asks for a limit of its own that lies elsewhere."""
+    return access.unasked or beside(ok, access.held.values())
+
+
 def _by_predicate(s: Invoke, exists: Expr | None) -> tuple[Invoke, Expr | None]:
     """An instruction, and what must hold for it to run. One that makes zeros of what its predicate
     keeps it from reading runs always: skipping it would leave the place as it is."""
     *others, last = s.operands or (None,)
     if s.intrinsic.operands[-1:] != (PREDICATE,) or not isinstance(last, Expr):
         return s, exists
-    cond = both(last, unheld(exists, frozenset(lasting(last))))
+    cond = both(last, unheld(exists, lasting(last)))
     assert cond is not None
     return replace(s, operands=(*others, cond)), None
 

@@ -209,7 +209,7 @@ class _Emit:
         self.point = tuple(self._here(p) for p in wide.point)
         self.branch = wide.form.condition
         self.condition = None if self.branch is None else self._at_start(self.branch)
-        self.held = frozenset(() if self.condition is None else lasting(self.condition))
+        self.held = {} if self.condition is None else lasting(self.condition)
         known = wide.form.whole
         self.inside = frozenset[int]() if known is None else known.inside
         self.registers: dict[tuple[object, ...], Buffer] = {}

@@ -60,8 +60,8 @@ _HINTS = {
 }
 
 GUARDED_HINT = (
-    "end the loop and the index at the extent, or guard the access: without the compiler's guard, "
-    "as in plain CUDA, it is an access out of bounds"
+    "let the loop, the index or the condition around it end at the extent (`i < N`, not `i <= N`): "
+    "without the compiler's guard, as in plain CUDA, it is an access out of bounds"
 )
 UNWRITTEN_HINT = "let the grid and the loops cover the tensor, unless a part of it is meant"
 """Of notes, in place of the advice on their code."""
