@@ -19,14 +19,18 @@ def may_be_unset(variable: Buffer, body: Node) -> bool:
 
 def _unset(variable: Buffer, node: Node) -> bool | None:
     """False: set first, on every path; True: perhaps read first; None: not mentioned."""
-    if not _mentions(variable, node):
-        return None
-    rule = _RULES.get(type(node))
-    return True if rule is None else rule(variable, node)
+    rule = _RULES.get(type(node), _other)
+    return rule(variable, node)
 
 
-def _store(variable: Buffer, node: Store) -> bool:
-    return node.buffer is not variable or any(_mentions(variable, c) for c in children(node))
+def _other(variable: Buffer, node: Node) -> bool | None:
+    return _mentions(variable, node) or None
+
+
+def _store(variable: Buffer, node: Store) -> bool | None:
+    if any(_mentions(variable, c) for c in children(node)):
+        return True
+    return False if node.buffer is variable else None
 
 
 def _seq(variable: Buffer, node: Seq) -> bool | None:
@@ -34,22 +38,27 @@ def _seq(variable: Buffer, node: Seq) -> bool | None:
     return next((f for f in found if f is not None), None)
 
 
-def _loop(variable: Buffer, node: For) -> bool:
-    runs = (const_int(node.extent) or 0) > 0 and not _mentions(variable, node.extent)
-    return not runs or may_be_unset(variable, node.body)
-
-
-def _branch(variable: Buffer, node: If) -> bool:
-    if node.orelse is None or _mentions(variable, node.cond):
+def _loop(variable: Buffer, node: For) -> bool | None:
+    if any(_mentions(variable, e) for e in (node.start, node.extent, node.step)):
         return True
-    return any(_unset(variable, side) is not False for side in (node.then, node.orelse))
+    inside = _unset(variable, node.body)
+    runs = (const_int(node.extent) or 0) > 0
+    return True if inside is False and not runs else inside
 
 
-def _instruction(variable: Buffer, node: Invoke) -> bool:
+def _branch(variable: Buffer, node: If) -> bool | None:
+    if _mentions(variable, node.cond):
+        return True
+    sides = [_unset(variable, s) for s in (node.then, node.orelse) if s is not None]
+    if not any(s is not None for s in sides):
+        return None
+    return node.orelse is None or any(s is not False for s in sides)
+
+
+def _instruction(variable: Buffer, node: Invoke) -> bool | None:
     pairs = zip(node.operands, node.intrinsic.operands, strict=False)
-    return not any(
-        isinstance(o, Ref) and o.buffer is variable and p.role == "writes" for o, p in pairs
-    )
+    sets = any(isinstance(o, Ref) and o.buffer is variable and p.role == "writes" for o, p in pairs)
+    return False if sets else _other(variable, node)
 
 
 def _mentions(variable: Buffer, node: Node) -> bool:

@@ -37,7 +37,6 @@ class LoopKind(enum.Enum):
     SERIAL = "serial"
     UNROLL = "unroll"
     LANES = "lanes"
-    PARALLEL = "parallel"  # tile IR only: spread over the block's threads
     PIPELINED = "pipelined"  # tile IR only
 
 

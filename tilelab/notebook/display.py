@@ -47,19 +47,23 @@ PANELS: dict[str, Callable[[JITKernel, View], Panel]] = {
 """The widget of each kind of view; a kind that is not here is shown as its picture."""
 
 
+def _display(shown: Any) -> None:
+    import IPython.display  # lazy: only ever called by IPython
+
+    IPython.display.display(shown)  # pyright: ignore[reportUnknownMemberType]
+
+
 def show_report(report: Report) -> None:
     """Display a report's views, as widgets where its kernel is at hand."""
-    from IPython.display import display  # lazy: only ever called by IPython  # pyright: ignore[reportUnknownVariableType]
-
     if not report.views:
         sys.stdout.write(report.to_text() + "\n")
     done: set[str] = set()
     for view in report.views:
         make = PANELS.get(view.kind)
         if make is None or not isinstance(report.subject, JITKernel):
-            display(view)
+            _display(view)
         elif view.kind not in done:  # a widget shows all loops, or all kernels, at once
-            display(host(make(report.subject, view)))
+            _display(host(make(report.subject, view)))
         done.add(view.kind)
 
 
@@ -68,9 +72,7 @@ def _show_kernel(kernel: JITKernel) -> None:
 
 
 def _show_layout(layout: Any) -> None:
-    from IPython.display import display  # lazy: only ever called by IPython  # pyright: ignore[reportUnknownVariableType]
-
-    display(host(layout_panel(layout)))
+    _display(host(layout_panel(layout)))
 
 
 def install(shell: Any) -> None:

@@ -20,14 +20,14 @@ from dataclasses import replace
 from tilelab.ir import Expr, If, Seq, Stmt, binary, const_int
 from tilelab.passes.base import PassContext
 from tilelab.passes.ring import Ring
-from tilelab.target import WARPGROUP
+from tilelab.target import WARPGROUP, Limits
+from tilelab.thread.costs import rates
 from tilelab.thread.intrinsics.barrier import MBARRIER_ARRIVE
 from tilelab.thread.nodes import Invoke
 from tilelab.tile.ops.gemm import Gemm, PinAccumulator, WaitWgmma
 from tilelab.tile.structure import IN_FLIGHT, setting
 
 FEWEST_SLOTS = 3
-MULTIPLIED_PER_CYCLE = 2048  # 16-bit products of a multiprocessor's tensor cores
 MOST_BYTES_PER_CYCLE = 96  # loads of more than this for each cycle of products set the pace
 
 
@@ -38,7 +38,9 @@ def runs_on(ring: Ring, work: Sequence[Stmt], threads: int, ctx: PassContext) ->
     if ring.plan.num_stages < FEWEST_SLOTS or ring.arrivals == threads or len(work) != 1:
         return None
     gemm = work[0]
-    if not isinstance(gemm, Gemm) or not gemm.waits or _loads_set_the_pace(ring, gemm):
+    if not isinstance(gemm, Gemm) or not gemm.waits:
+        return None
+    if _loads_set_the_pace(ring, gemm, ctx.target.limits):
         return None
     ctx.note(
         f"{gemm.label()} runs on while the next one is issued: one warpgroup computes, so nothing "
@@ -48,9 +50,9 @@ def runs_on(ring: Ring, work: Sequence[Stmt], threads: int, ctx: PassContext) ->
     return gemm
 
 
-def _loads_set_the_pace(ring: Ring, gemm: Gemm) -> bool:
+def _loads_set_the_pace(ring: Ring, gemm: Gemm, limits: Limits) -> bool:
     m, n, k = gemm.extents
-    cycles = m * n * k * gemm.a.dtype.bits / 16 / MULTIPLIED_PER_CYCLE
+    cycles = 2 * m * n * k * gemm.a.dtype.bits / 16 / rates(limits).tensor_flops
     return ring.bytes > MOST_BYTES_PER_CYCLE * cycles
 
 

@@ -23,9 +23,7 @@ _DEVICE_ATTRIBUTES = {
     "shared_per_block": 97, "shared_reserved_per_block": 111, "registers_per_sm": 82,
     "threads_per_sm": 39, "blocks_per_sm": 106,
 }  # fmt: skip
-_FUNCTION_ATTRIBUTES = {
-    "max_threads": 0, "static_shared": 1, "local_bytes": 3, "registers": 4, "dynamic_limit": 8,
-}  # fmt: skip
+_FUNCTION_ATTRIBUTES = {"registers": 4, "dynamic_limit": 8}
 _INVALID_CONTEXT = (201, 400)  # CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_HANDLE
 _CAPTURE_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
@@ -60,9 +58,6 @@ class Function:
     handle: int
     name: str
     registers: int
-    static_shared: int
-    local_bytes: int
-    max_threads: int
 
 
 class Driver:

@@ -42,7 +42,6 @@ class Access:
     sampled_bytes: int = 0
     sampled_units: int = 0
     sampled_ideal: int = 0
-    sampled_requests: int = 0
     worst: int = 0
     # Byte addresses of the worst warp's request that was looked at, -1 for idle lanes.
     example: tuple[int, ...] = field(default=(), compare=False)
@@ -86,7 +85,6 @@ class Access:
         self.merges = merges
         rows, alive = _by_warp(addresses, active, lanes)
         self.sampled_bytes += int(alive.sum()) * self.width
-        self.sampled_requests += int(alive.any(axis=-1).sum())
         if self.space == "shared":
             degrees = banks.phase_degrees(rows, self.width, alive, load=merges)
             self.sampled_units += int(degrees.sum())

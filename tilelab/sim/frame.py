@@ -32,6 +32,13 @@ def snapshot(value: Value) -> Value:
     return value.copy() if varies(value) and value.base is not None else value
 
 
+def bits_differ(a: Array, b: Array) -> Array:
+    """Where two arrays of one element type differ in a bit (NaN equals itself, 0 is not -0)."""
+    bits = np.dtype(f"u{a.dtype.itemsize}")
+    differ: Array = np.ascontiguousarray(a).view(bits) != np.ascontiguousarray(b).view(bits)
+    return differ
+
+
 class Env:
     """Values of variables; a child sees its parent's through an optional slicing."""
 

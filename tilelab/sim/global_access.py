@@ -8,7 +8,7 @@ import numpy as np
 
 from tilelab.ir import Buffer, Pool
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame
+from tilelab.sim.frame import Array, Frame, bits_differ
 from tilelab.sim.global_boxes import still_stored
 from tilelab.sim.global_order import Marks, block_of, same_thread, thread_of
 from tilelab.sim.place import CheckedBase, Place, aligned
@@ -251,14 +251,14 @@ class GlobalAccess(GlobalReports):
                 continue
             bad = self._unordered(earlier, mine)
             if bad.any() and what in ("written", "read"):  # equal values make it harmless
-                bad &= _differ(array[where], data)
+                bad &= bits_differ(array[where], data)
             if bad.any():
                 self._report_race(place.buffer, entries, bad, earlier, frame, ("write", what))
                 break
         array[where] = data
         self.group.written.mark(place.buffer, where)
         marks.writes[where] = mine
-        lost = _differ(array[where], data)
+        lost = bits_differ(array[where], data)
         if lost.any():
             lost &= ~same_thread(marks.writes[where], mine)
         if lost.any():
@@ -311,8 +311,3 @@ class GlobalAccess(GlobalReports):
         strides = self.group.arrays[place.buffer].strides
         pairs = zip(place.indices, strides, strict=True)
         return [np.asarray(index, np.int64) * stride for index, stride in pairs]
-
-
-def _differ(a: Array, b: Array) -> Array:
-    bits = np.dtype(f"u{a.dtype.itemsize}")
-    return a.view(bits) != b.view(bits)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array
+from tilelab.sim.frame import Array, bits_differ
 from tilelab.sim.global_order import block_of, clock_of, thread_of, with_read, written_by
 from tilelab.sim.speech import coordinates
 from tilelab.target import WARP
@@ -198,8 +198,7 @@ def _check(
     bad = group.order.unordered(earlier, mine, None)
     old, new = values
     if new is not None and bad.any():
-        bits = np.dtype(f"u{old.dtype.itemsize}")
-        bad &= np.ascontiguousarray(old).view(bits) != np.ascontiguousarray(new).view(bits)
+        bad &= bits_differ(old, new)
     if not bad.any():
         return
     mark = int(earlier.reshape(-1)[int(bad.argmax())])

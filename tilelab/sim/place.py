@@ -13,7 +13,7 @@ import numpy as np
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Pool, Scope
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame, Value, rows_with, varies
+from tilelab.sim.frame import Array, Frame, Value, bits_differ, rows_with, varies
 from tilelab.sim.group import BlockGroup
 from tilelab.thread import Invoke, VectorCopy
 
@@ -212,8 +212,5 @@ def same_bits(a: Array, b: Array, frame: Frame) -> bool:
 
 def differing(a: Array, b: Array, frame: Frame) -> Array:
     """Where two arrays of values differ in a bit, and the mask is on."""
-    bits = np.dtype(f"u{a.dtype.itemsize}")
-    differ = np.ascontiguousarray(a).view(bits) != np.ascontiguousarray(b).view(bits)
-    if frame.mask is not None:
-        differ = differ & frame.mask
-    return differ
+    differ = bits_differ(a, b)
+    return differ if frame.mask is None else differ & frame.mask

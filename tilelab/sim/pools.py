@@ -22,6 +22,7 @@ import numpy as np
 
 from tilelab.errors import TileNotSupported
 from tilelab.ir import Buffer, Pool, const_int
+from tilelab.sim.frame import bits_differ
 from tilelab.thread import ThreadKernel
 
 Array = np.ndarray[Any, Any]
@@ -93,8 +94,7 @@ class Entry:
 
     def give_back(self, before: Array, after: Array) -> None:
         """Write the elements that differ."""
-        bits = np.dtype(f"u{before.dtype.itemsize}")
-        changed = (before.view(bits) != after.view(bits)) & self.exists
+        changed = bits_differ(before, after) & self.exists
         self.elements[self.offsets[changed]] = after[changed]
 
     def span(self) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -119,11 +119,10 @@ def _codes() -> list[MathFn]:
     return made
 
 
-def _float(name: str, numpy: Callable[..., Any], arity: int = 1, cuda: str = "") -> MathFn:
+def _float(name: str, numpy: Callable[..., Any], arity: int = 1) -> MathFn:
     """A function of floats whose CUDA names are `name` and, for float, `namef`."""
     args = ", ".join(f"{{{i}}}" for i in range(arity))
-    base = cuda or name
-    return MathFn(name, arity, f"{base}f({args})", f"{base}({args})", "", numpy)
+    return MathFn(name, arity, f"{name}f({args})", f"{name}({args})", "", numpy)
 
 
 def _fast(name: str, numpy: Callable[..., Any], arity: int = 1) -> MathFn:
@@ -295,12 +294,3 @@ def math_fn(name: str) -> MathFn:
             hint="use " + ", ".join(near or sorted(MATH)),
         )
     return found
-
-
-def infinity_text(dtype: DType, sign: Literal[1, -1] = 1) -> str:
-    """CUDA text of plus or minus infinity (NVRTC has no INFINITY)."""
-    minus = "-" if sign < 0 else ""
-    if dtype.name == "float64":
-        return f"{minus}__longlong_as_double(0x7ff0000000000000ll)"
-    base = f"{minus}__int_as_float(0x7f800000)"
-    return _NARROW.get(dtype.name, "{}").format(base)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from tilelab.passes.plan import BarrierPlan, PipelinePlan, PlannedOp
+from tilelab.passes.plan import BarrierPlan, PipelinePlan, PlannedOp, RolePlan
 from tilelab.views.base import View, register
 from tilelab.views.pipeline_svg import draw
 from tilelab.views.table import plural, table, wrapped
@@ -29,28 +29,6 @@ class OpRow:
     engine: str
     num_bytes: int
     line: int | None
-
-
-@dataclass(frozen=True)
-class RoleRow:
-    """Threads of one warp role; `registers` is its budget where it sets one."""
-
-    name: str
-    first_thread: int
-    threads: int
-    registers: int | None
-
-
-@dataclass(frozen=True)
-class BarrierRow:
-    """A ring of mbarriers, one a slot."""
-
-    name: str
-    count: int
-    arrivals: int
-    expected_bytes: int
-    waited_by: str
-    arrived_by: str
 
 
 @dataclass(frozen=True)
@@ -92,8 +70,8 @@ class PipelineView(View):
     prefetch: int
     trip_count: int | None
     ops: tuple[OpRow, ...]
-    roles: tuple[RoleRow, ...]
-    barriers: tuple[BarrierRow, ...]
+    roles: tuple[RolePlan, ...]
+    barriers: tuple[BarrierPlan, ...]
     buffers: tuple[SlotRow, ...]
     iterations: tuple[Iteration, ...]
     steps: int
@@ -222,10 +200,6 @@ def _ops(side: str, ops: tuple[PlannedOp, ...]) -> list[OpRow]:
     ]
 
 
-def _barrier(b: BarrierPlan) -> BarrierRow:
-    return BarrierRow(b.name, b.count, b.arrivals, b.expected_bytes, b.waited_by, b.arrived_by)
-
-
 def pipeline_view(plan: PipelinePlan) -> PipelineView:
     """The schedule of a planned loop."""
     slots = max([1, *(b.versions for b in plan.buffers)])
@@ -243,8 +217,8 @@ def pipeline_view(plan: PipelinePlan) -> PipelineView:
         prefetch=plan.prefetch,
         trip_count=plan.trip_count,
         ops=tuple(_ops("produce", plan.producers) + _ops("consume", plan.consumers)),
-        roles=tuple(RoleRow(r.name, r.first_thread, r.threads, r.registers) for r in plan.roles),
-        barriers=tuple(_barrier(b) for b in plan.barriers),
+        roles=plan.roles,
+        barriers=plan.barriers,
         buffers=tuple(
             SlotRow(b.buffer.root.name, b.versions, b.bytes_per_version) for b in plan.buffers
         ),

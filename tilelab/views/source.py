@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilelab.codegen.source import CudaSource, KernelSpan
+from tilelab.codegen.source import CudaSource
 from tilelab.errors import Loc
 from tilelab.views.base import View, register
 from tilelab.views.source_svg import draw
@@ -116,9 +116,3 @@ def source_view(source: CudaSource, loc: Loc | None = None) -> SourceView:
         cuda=tuple(Line(n, lines[n - 1]) for n in shown),
         links=links,
     )
-
-
-def count_lines(source: CudaSource, kernel: KernelSpan | None = None) -> int:
-    """Lines of the `__global__` function (of all of them together)."""
-    spans_ = (kernel,) if kernel is not None else source.kernels
-    return sum(s.last - s.first + 1 for s in spans_)

@@ -6,9 +6,7 @@ The simulator keeps what is printed in its report, in the words that printf woul
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tilelab.dtypes import FLOAT32, INT32, UINT32, DType
 from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
@@ -78,11 +76,6 @@ def device_assert(text: str) -> Intrinsic:
         "device_assert", (Param("ok", "value"),),
         f'tl::device_assert({{ok}}, "{_quoted(text)}")', helper, meaning, source=_SOURCE,
     )  # fmt: skip
-
-
-def spoken(text: str, values: Sequence[Any]) -> str:
-    """What printf makes of a format and its values."""
-    return text % tuple(v.item() if hasattr(v, "item") else v for v in values)
 
 
 def _assumed(m: Machine, ok: Array) -> None:
