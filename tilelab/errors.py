@@ -9,7 +9,7 @@ import itertools
 import linecache
 import os
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType, TracebackType
 from typing import Any
@@ -74,12 +74,14 @@ class Loc:
 
     def chain(self) -> str:
         """Excerpts from the innermost place out to the first caller."""
-        parts = [self.excerpt()]
-        place = self.caller
-        while place is not None:
-            parts.append("  called from\n" + place.excerpt())
-            place = place.caller
-        return "\n".join(parts)
+        return "\n  called from\n".join(place.excerpt() for place in places(self))
+
+
+def places(loc: Loc | None) -> Iterator[Loc]:
+    """A place, and those that it was called from, the innermost first."""
+    while loc is not None:
+        yield loc
+        loc = loc.caller
 
 
 def code_loc(

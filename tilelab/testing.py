@@ -21,6 +21,7 @@ import numpy as np
 
 from tilelab.calls import answer_all, caller_frame
 from tilelab.errors import TileRuntimeError, TileValueError
+from tilelab.runtime.timing import has_cuda
 from tilelab.utils.tensor import torch_assert_close
 
 __all__ = [
@@ -75,15 +76,9 @@ def _skip_unless(holds: Callable[[], bool], reason: str) -> Callable[[Test], Tes
     return decorate
 
 
-def _has_cuda() -> bool:
-    import torch
-
-    return torch.cuda.is_available()
-
-
 def requires_cuda(test: Any = None) -> Any:
     """Skip a test where torch finds no GPU (`tilelab run --device sim` shows it one)."""
-    decorate = _skip_unless(_has_cuda, "needs a CUDA device")
+    decorate = _skip_unless(has_cuda, "needs a CUDA device")
     return decorate if test is None else decorate(test)
 
 
@@ -110,7 +105,7 @@ def requires_cuda_compute_version(
     def holds() -> bool:
         import torch
 
-        return _has_cuda() and compare(tuple(torch.cuda.get_device_capability()), wanted)
+        return has_cuda() and compare(tuple(torch.cuda.get_device_capability()), wanted)
 
     text = "{}.{}".format(*wanted)
     return _skip_unless(holds, f"needs a GPU of compute capability {mode} {text}")

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tilelab.errors import Loc
+from tilelab.errors import Loc, places
 from tilelab.ir import Node
 
 INDENT = "  "
@@ -57,18 +57,12 @@ class CudaSource:
 
     def lines_of_loc(self, file: str, line: int) -> tuple[int, ...]:
         """CUDA lines written for a Python line, also where that line called a macro."""
-        found = {k.line for k in self.links if any(_covers(p, file, line) for p in _chain(k.loc))}
+        found = {k.line for k in self.links if any(_covers(p, file, line) for p in places(k.loc))}
         return tuple(sorted(found))
 
     def links_of_line(self, line: int) -> tuple[LineLink, ...]:
         """What a CUDA line was written for, outermost statement first."""
         return tuple(k for k in self.links if k.line == line)
-
-
-def _chain(loc: Loc | None) -> Iterator[Loc]:
-    while loc is not None:
-        yield loc
-        loc = loc.caller
 
 
 def _covers(loc: Loc, file: str, line: int) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 from tilelab.dtypes import INT64
@@ -51,10 +52,7 @@ class KernelFrame:
     @property
     def num_threads(self) -> int:
         """Threads of a block."""
-        count = 1
-        for extent in self.threads:
-            count *= extent
-        return count
+        return prod(self.threads)
 
     def open(self) -> None:
         """Open the body; names of the variables come from the assignment around the call."""

@@ -28,6 +28,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.builder import seq
 from tilelab.ir.operators import Operators
+from tilelab.layout.digits import unravel
 
 Attrs = tuple[tuple[str, object], ...]
 Finish = Callable[[], None]
@@ -230,10 +231,7 @@ class PersistentLoop(_NotIterable):
             height = call("min", as_expr(rows - first), self.group_size)
             inside = tile % (columns * self.group_size)
             return [first + inside % height, inside // height]
-        coordinates: list[Expr] = []
-        for extent in reversed(self.domain):
-            coordinates.insert(0, tile % extent)
-            tile = tile // extent
+        coordinates = list(unravel(tile, self.domain))
         return coordinates[0] if len(coordinates) == 1 else coordinates
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from math import prod
 
 from tilelab.dtypes import DType
 from tilelab.errors import Loc
@@ -163,10 +164,7 @@ class Kernel(Stmt):
 
     @property
     def num_threads(self) -> int:
-        count = 1
-        for t in self.threads:
-            count *= t
-        return count
+        return prod(self.threads)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any
 
 from tilelab.errors import TileError, TileTypeError, TileValueError
@@ -23,9 +24,7 @@ def annotate_layout(layout_map: Mapping[Buffer, Any]) -> None:
     of its buffer and TileValueError (TL1537) for a map that does not fit it.
     """
     kernel = open_kernel("T.annotate_layout")
-    threads = 1
-    for extent in kernel.threads:
-        threads *= extent
+    threads = prod(kernel.threads)
     for buffer, layout in layout_map.items():
         chosen = _CHOICES.get(getattr(buffer, "scope", None))  # type: ignore[arg-type]
         if not isinstance(buffer, Buffer) or chosen is None:  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -7,6 +7,7 @@ that of cuRAND's generator of this name: draw n of a sequence is word n % 4 of t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tilelab.dtypes import FLOAT32, UINT32, UINT64
@@ -57,10 +58,7 @@ def _thread_of_grid() -> Expr:
         reversed(get_block_bindings()), reversed(get_block_extents()), strict=True
     ):
         block = block * extent + index
-    total = 1
-    for extent in open_kernel("T.rng_init").threads:
-        total *= extent
-    return as_expr(block * total + linear_thread())
+    return as_expr(block * prod(open_kernel("T.rng_init").threads) + linear_thread())
 
 
 def _low(value: Expr) -> Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from tilelab.errors import TileNotSupported, TileValueError
@@ -20,9 +21,7 @@ class WarpSpecializeFrame:
     def __init__(self, groups: tuple[Any, ...]) -> None:
         numbers = sorted(n for n in (const_int(g) for g in groups) if n is not None)
         kernel, trace = open_kernel("T.ws"), session()
-        total = 1
-        for extent in kernel.threads:
-            total *= extent
+        total = prod(kernel.threads)
         last = total // WARPGROUP - 1
         if len(numbers) != len(groups) or not numbers or numbers[0] < 0 or numbers[-1] > last:
             raise TileValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tilelab.errors import TileNotSupported, TileTypeError, TileValueError
@@ -169,10 +170,7 @@ def _dimension(axis: Any, variables: tuple[Var, ...]) -> int:
 
 
 def _fits_warp(extent: int, threads: tuple[int, ...]) -> bool:
-    total = 1
-    for n in threads:
-        total *= n
-    return extent <= WARP and extent & (extent - 1) == 0 and total % WARP == 0
+    return extent <= WARP and extent & (extent - 1) == 0 and prod(threads) % WARP == 0
 
 
 def _by_shuffles(value: Expr, extent: int, reducer: CommReducer) -> Expr:
@@ -187,9 +185,7 @@ def _by_shared(value: Expr, dims: list[int], reducer: CommReducer, neutral: Expr
     """Every thread writes its value, and combines those of its group."""
     kernel, trace = open_kernel("T.tvm_thread_allreduce"), session()
     loc = trace.loc()
-    total = 1
-    for n in kernel.threads:
-        total *= n
+    total = prod(kernel.threads)
     scratch = Buffer(trace.fresh("scratch"), (total,), value.dtype, Scope.SHARED, loc=loc)
     combined = ScalarBuffer(trace.fresh("combined"), (1,), value.dtype, Scope.LOCAL, loc=loc)
     for buffer in (scratch, combined):

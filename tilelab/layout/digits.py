@@ -152,7 +152,16 @@ def take_digit(value: Index, low: int, extent: int, top: bool) -> Index:
     return value if top else value % extent
 
 
-def unravel(flat: Index, shape: Sequence[int]) -> tuple[Index, ...]:
+def mixed(number: Index, digits: Iterable[tuple[int, int]]) -> Index:
+    """What a number stands for whose digits have these (extent, stride), the lowest first."""
+    total: Index = 0
+    for extent, stride in digits:
+        total = total + number % extent * stride
+        number = number // extent
+    return total
+
+
+def unravel(flat: Index, shape: Sequence[Index]) -> tuple[Index, ...]:
     """Row-major indices of a flat element number; unlike numpy's, for rank 0 too."""
     indices: list[Index] = []
     for extent in reversed(shape):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilelab.ir import Expr, Kernel, Let, Stmt, Var, as_expr, call, const_int
-from tilelab.passes.uneven_tiles import is_longest_first, longest_first
+from tilelab.passes.uneven_tiles import is_longest_first, last_of, longest_first
 
 ORDER = "swizzle"
 """Attribute of a kernel: (rows of a panel, "row" or "column")."""
@@ -76,7 +76,7 @@ def block_order(kernel: Kernel, names: Callable[[str], str]) -> tuple[list[Stmt]
     if panels is None:
         return [], kernel.block_vars
     raw_x, raw_y = (_raw(v, names) for v in kernel.block_vars[:2])
-    linear = Var(names("block"), lo=0, hi=_last(kernel.grid[0] * kernel.grid[1]))
+    linear = Var(names("block"), lo=0, hi=last_of(kernel.grid[0] * kernel.grid[1]))
     first = Let(linear, raw_x + raw_y * kernel.grid[0], loc=kernel.loc)
     return [first, *panels.lets(linear, kernel, names)], (raw_x, raw_y, *kernel.block_vars[2:])
 
@@ -95,7 +95,7 @@ def tile_of(
     if len(kernel.grid) == 2:
         return panels.lets(number, kernel, names)
     plane = kernel.grid[0] * kernel.grid[1]
-    within = Var(names("plane_tile"), lo=0, hi=_last(plane))
+    within = Var(names("plane_tile"), lo=0, hi=last_of(plane))
     outer = kernel.block_vars[2]
     return [
         Let(outer, number // plane, loc=kernel.loc),
@@ -116,8 +116,3 @@ def _row_major(kernel: Kernel, number: Expr) -> list[Stmt]:
 
 def _raw(var: Var, names: Callable[[str], str]) -> Var:
     return replace(var, name=names(f"raw_{var.name}"))
-
-
-def _last(count: Expr) -> int | None:
-    total = const_int(count)
-    return None if total is None else total - 1

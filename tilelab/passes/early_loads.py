@@ -14,11 +14,12 @@ from tilelab.passes.base import PassContext
 from tilelab.passes.hoist import unavailable
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.ring import Ring, make_ring
-from tilelab.passes.shared_extent import MERGE, extent_of, round_up
+from tilelab.passes.shared_extent import MERGE, extent_of
 from tilelab.passes.shared_room import room
 from tilelab.passes.touch import touches, uses
 from tilelab.passes.versions import slot_refusal
 from tilelab.target import WARPGROUP
+from tilelab.thread.occupancy import round_up
 from tilelab.tile.operands import is_whole
 from tilelab.tile.ops.copy import Copy
 from tilelab.tile.ops.copy_async import why_not_tma

@@ -37,7 +37,7 @@ _SCALAR = (Let, Store, For, If, While, Seq, Break, Continue, Alloc)
 
 def split_scalar(kernel: Kernel) -> tuple[list[Stmt], list[Stmt]]:
     """The kernel's statements as (scalar ones that may run first, the others); no allocations."""
-    written = _written_tensors(kernel)
+    written = _stored(kernel)
     scalar: list[Stmt] = []
     rest: list[Stmt] = []
     made: set[int] = set()  # registers and variables that the others write
@@ -68,12 +68,6 @@ def unavailable(needed: Iterable[Expr], rest: Sequence[Stmt]) -> str:
     return ""
 
 
-def _written_tensors(kernel: Kernel) -> set[int]:
-    found = {id(n.buffer) for n in walk(kernel) if isinstance(n, Store)}
-    ops = [n for n in walk(kernel) if isinstance(n, TileOp)]
-    return found | {id(r.buffer) for op in ops for r in op.written_regions()}
-
-
 def _is_scalar(stmt: Stmt, written: set[int]) -> bool:
     nodes = list(walk(stmt))
     stores = (n.buffer.scope is Scope.LOCAL for n in nodes if isinstance(n, Store))
@@ -95,7 +89,7 @@ def _readable(buffer: Buffer, written: set[int]) -> bool:
 
 
 def _stored(node: Node) -> set[int]:
-    """Registers that a statement writes, by single elements or whole tiles."""
+    """Buffers that a node writes, by single elements or whole tiles."""
     found = {id(n.buffer) for n in walk(node) if isinstance(n, Store)}
     ops = [n for n in walk(node) if isinstance(n, TileOp)]
     return found | {id(r.buffer) for op in ops for r in op.written_regions()}

@@ -42,7 +42,7 @@ from tilelab.passes.lower_loops import order_of, scalar_rewriter
 from tilelab.passes.lower_wide import lower_parallel
 from tilelab.passes.lowering_context import shared_state
 from tilelab.passes.persist import is_tile_loop
-from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of, round_up
+from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of
 from tilelab.passes.staging_room import staging_of
 from tilelab.passes.touch import touches
 from tilelab.passes.unpack_pairs import by_pairs
@@ -59,6 +59,7 @@ from tilelab.thread.nodes import (
     ThreadKernel,
     WarpRoles,
 )
+from tilelab.thread.occupancy import round_up
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import TileOp, pick_strategy
 from tilelab.tile.staging import Staging

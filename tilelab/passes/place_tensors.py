@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import Any
 
 from tilelab.errors import TileNotSupported, TileValueError
@@ -68,7 +69,7 @@ class Placed:
             if lo is None or lo < 0 or hi is None:
                 raise _no_bounds(tensor)
             shape.append(hi + 1)
-        if _product(shape) != _product(tensor.static_shape):
+        if prod(shape) != prod(tensor.static_shape):
             raise _no_bounds(tensor)
         self.view = Buffer(
             f"{tensor.name}_placed", tuple(shape), tensor.dtype, Scope.GLOBAL,
@@ -121,13 +122,6 @@ def _update(op: AtomicTile, value: Expr, index: tuple[Expr, ...]) -> Stmt:
 _BY_ELEMENTS: dict[type[Node], Callable[[Any, Expr, tuple[Expr, ...]], Stmt]] = {
     Copy: _store, AtomicTile: _update,
 }  # fmt: skip
-
-
-def _product(shape: Sequence[int]) -> int:
-    total = 1
-    for extent in shape:
-        total *= extent
-    return total
 
 
 def _no_bounds(tensor: Buffer) -> TileValueError:

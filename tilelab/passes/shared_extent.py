@@ -21,8 +21,3 @@ def extent_of(buffer: Buffer) -> tuple[int, int]:
     for extent in buffer.static_shape:
         count *= extent
     return count, BOX_ALIGNMENT
-
-
-def round_up(value: int, grain: int) -> int:
-    """The next multiple of `grain`."""
-    return -(-value // grain) * grain

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from tilelab.ir import Alloc, Kernel, Scope, walk
 from tilelab.passes.base import PassContext
-from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of, round_up
+from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of
+from tilelab.thread.occupancy import round_up
 
 
 def bytes_apart(kernel: Kernel, slots: Mapping[int, int] | None = None) -> int:

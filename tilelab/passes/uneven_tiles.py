@@ -94,8 +94,8 @@ def longest_first(
     left = [a for a in range(len(kernel.grid)) if a != axis]
     for a in left:
         others = others * kernel.grid[a]
-    tile = Var(names("in_order"), lo=0, hi=_last(others * length))
-    other = Var(names("other"), lo=0, hi=_last(others))
+    tile = Var(names("in_order"), lo=0, hi=last_of(others * length))
+    other = Var(names("other"), lo=0, hi=last_of(others))
     values: list[tuple[Var, Expr]] = [(tile, number)]
     if grouped:
         which, some = Var(names("group"), lo=0), Var(names("in_group"), lo=1, hi=group)
@@ -122,7 +122,8 @@ def is_longest_first(kernel: Kernel) -> bool:
     return any(key == LONGEST_FIRST for key, _ in kernel.attrs)
 
 
-def _last(count: Expr) -> int | None:
+def last_of(count: Expr) -> int | None:
+    """The last of so many; None where the number is known only at run time."""
     total = const_int(count)
     return None if total is None else total - 1
 

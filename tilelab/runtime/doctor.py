@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tilelab.errors import TileError
 from tilelab.runtime import cache, driver, nvrtc, wheels
+from tilelab.runtime.timing import has_cuda
 
 _OLDEST_PYTHON, _OLDEST_DRIVER, _CUDA_MAJOR = (3, 11), 580, 13
 
@@ -158,7 +159,7 @@ def _abilities(ok: dict[str, bool]) -> list[Check]:
     """What works with what was found."""
     base = ok["Python"] and ok["numpy"] and ok["ml_dtypes"]
     compiles = base and ok["NVRTC"] and ok["CUDA headers"]
-    launches = compiles and ok["driver"] and ok["GPU"] and ok["torch"] and _torch_sees_gpu()
+    launches = compiles and ok["driver"] and ok["GPU"] and ok["torch"] and has_cuda()
     return [
         Check("simulate", base, "kernels on CPU tensors" if base else "no", "install the above"),
         Check(
@@ -170,9 +171,3 @@ def _abilities(ok: dict[str, bool]) -> list[Check]:
             "needs a GPU, its driver, NVRTC and a CUDA build of torch",
         ),
     ]  # fmt: skip
-
-
-def _torch_sees_gpu() -> bool:
-    import torch
-
-    return torch.cuda.is_available()

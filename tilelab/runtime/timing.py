@@ -76,7 +76,7 @@ def do_bench(
     if reports:
         once = Milliseconds(sum(r.modelled_ms for r in reports), "modelled")
         return [once for _ in quantiles] if quantiles else once
-    if not _has_cuda():
+    if not has_cuda():
         times = _wall_clock(fn, seconds * 1e3, rep)
         return _summary(times, quantiles, return_mode, "cpu")
     import torch
@@ -100,7 +100,8 @@ def _no_amount(name: str, value: Any, allowed: str) -> TileValueError:
     )  # fmt: skip
 
 
-def _has_cuda() -> bool:
+def has_cuda() -> bool:
+    """Whether torch sees a GPU."""
     import torch
 
     return torch.cuda.is_available()

@@ -12,6 +12,7 @@ import numpy as np
 
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Scope
+from tilelab.layout.digits import unravel
 from tilelab.sim.barriers import BlockBarriers, MBarriers
 from tilelab.sim.clocks import Clocks
 from tilelab.sim.counters import KernelCounters
@@ -87,12 +88,7 @@ class BlockGroup:
 
     def coordinates(self, row: int) -> tuple[int, ...]:
         """blockIdx of a row, x first."""
-        number = int(self.numbers[row])
-        out: list[int] = []
-        for extent in self.grid:
-            out.append(number % extent)
-            number //= extent
-        return tuple(out)
+        return unravel(int(self.numbers[row]), self.grid[::-1])[::-1]
 
     def handed_over(self) -> bool:
         """Whether a phase of an mbarrier has ended since this was last asked."""

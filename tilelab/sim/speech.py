@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilelab.errors import Loc
+from tilelab.layout.digits import unravel
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, rows_with
 
@@ -74,11 +75,7 @@ def _active(frame: Frame) -> Iterator[tuple[int, ...]]:
 
 def coordinates(number: int, threads: tuple[int, ...]) -> tuple[int, ...]:
     """threadIdx of a thread of the block, x first."""
-    out: list[int] = []
-    for extent in threads:
-        out.append(number % extent)
-        number //= extent
-    return tuple(out)
+    return unravel(number, threads[::-1])[::-1]
 
 
 def require(

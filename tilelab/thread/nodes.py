@@ -10,6 +10,7 @@ simulator reports "A_shared[1, 17, 3]" from the same node.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from tilelab.dtypes import DType
 from tilelab.errors import Loc
@@ -187,10 +188,7 @@ class ThreadKernel(Node):
 
     @property
     def num_threads(self) -> int:
-        count = 1
-        for t in self.threads:
-            count *= t
-        return count
+        return prod(self.threads)
 
     def slot(self, buffer: Buffer) -> SharedSlot:
         """The place of a shared buffer; KeyError when it has none."""

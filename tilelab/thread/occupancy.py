@@ -38,13 +38,14 @@ class Occupancy:
     max_warps: int
 
 
-def _up(value: int, grain: int) -> int:
+def round_up(value: int, grain: int) -> int:
+    """The next multiple of `grain`."""
     return -(-value // grain) * grain
 
 
 def shared_bound(shared_bytes: int, limits: Limits) -> Bound:
     """Blocks by shared memory alone; each block also pays the chip's reserve."""
-    taken = _up(shared_bytes + limits.shared_reserved_per_block, SHARED_GRAIN)
+    taken = round_up(shared_bytes + limits.shared_reserved_per_block, SHARED_GRAIN)
     blocks = limits.shared_per_sm // taken if shared_bytes <= limits.shared_per_block else 0
     return Bound("shared memory", taken, limits.shared_per_sm, blocks)
 
@@ -53,8 +54,8 @@ def register_bound(registers: int | None, threads: int, limits: Limits) -> Bound
     """Blocks by registers alone, with the registers each thread starts with."""
     if registers is None:
         return Bound("registers", None, limits.registers_per_sm, None)
-    warps = _up(threads, WARP) // WARP
-    per_warp = _up(max(registers, 1) * WARP, REGISTER_GRAIN)
+    warps = round_up(threads, WARP) // WARP
+    per_warp = round_up(max(registers, 1) * WARP, REGISTER_GRAIN)
     warps_per_file = limits.registers_per_sm // REGISTER_FILES // per_warp
     blocks = warps_per_file * REGISTER_FILES // warps
     return Bound("registers", per_warp * warps, limits.registers_per_sm, blocks)
@@ -62,7 +63,7 @@ def register_bound(registers: int | None, threads: int, limits: Limits) -> Bound
 
 def occupancy(shared_bytes: int, threads: int, registers: int | None, limits: Limits) -> Occupancy:
     """What fits on one multiprocessor; registers that are not known do not limit."""
-    warps = _up(threads, WARP) // WARP
+    warps = round_up(threads, WARP) // WARP
     in_block = warps * WARP
     bounds = (
         shared_bound(shared_bytes, limits),

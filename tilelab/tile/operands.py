@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilelab.errors import Loc, TileTypeError, TileValueError, shown
-from tilelab.ir import Buffer, Expr, Let, Load, Region, Var, as_expr, const_int, walk
+from tilelab.ir import Buffer, Expr, Let, Load, Region, Scope, Var, as_expr, const_int, walk
 from tilelab.ir.builder import current, is_tracing
 from tilelab.tile.base_point import choose_axes
 
@@ -29,6 +29,11 @@ def is_whole(region: Region) -> bool:
     sizes = zip(region.extents, region.buffer.shape, strict=True)
     same = all(as_expr(e).key == as_expr(n).key for e, n in sizes)
     return same and all(const_int(s) == 0 for s in region.starts)
+
+
+def in_registers(region: Region) -> bool:
+    """Whether a region is a whole fragment (others are moved there, or brought back)."""
+    return region.buffer.scope is Scope.FRAGMENT and is_whole(region)
 
 
 def settled(value: Expr) -> Expr:

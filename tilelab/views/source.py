@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import linecache
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tilelab.codegen.source import CudaSource
-from tilelab.errors import Loc
+from tilelab.errors import Loc, places
 from tilelab.views.base import View, register
 from tilelab.views.source_svg import draw
 from tilelab.views.table import plural, spans
@@ -68,16 +67,10 @@ class SourceView(View):
         return draw(self)
 
 
-def _chain(loc: Loc | None) -> Iterator[Loc]:
-    while loc is not None:
-        yield loc
-        loc = loc.caller
-
-
 def _main_file(source: CudaSource, loc: Loc | None) -> str:
     if loc is not None:
         return loc.file
-    files = [p.file for link in source.links for p in _chain(link.loc)]
+    files = [p.file for link in source.links for p in places(link.loc)]
     return Counter(files).most_common(1)[0][0] if files else ""  # of equals the first one
 
 
@@ -100,7 +93,7 @@ def source_view(source: CudaSource, loc: Loc | None = None) -> SourceView:
     pairs = {
         (place.line, link.line)
         for link in source.links
-        for place in _chain(link.loc)
+        for place in places(link.loc)
         if place.file == file
     }
     wanted = set(shown)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
+from tilelab.errors import places
 from tilelab.ir import Node
 from tilelab.ir.printer import INDENT, Line, to_lines
 from tilelab.ir.stmt import Stmt
@@ -113,8 +114,4 @@ def _listed(lines: list[Line], same: set[int]) -> list[list[Any]]:
 def _places(node: Node) -> list[int]:
     """Python lines a node comes from, the innermost first."""
     place = node.loc if isinstance(node, Stmt) else None
-    found: list[int] = []
-    while place is not None:
-        found.append(place.line)
-        place = place.caller
-    return found
+    return [p.line for p in places(place)]

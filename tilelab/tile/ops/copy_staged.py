@@ -28,6 +28,7 @@ from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import guarded, loop, tile_extents
 from tilelab.tile.operands import is_whole
 from tilelab.tile.ops.copy_async import tensor_boxes, tensor_refusal
+from tilelab.tile.ops.copy_wide import PartPlan, digits_beside
 from tilelab.tile.structure import STAGED_STORES, setting
 
 ROWS, COLS = 64, 64  # of a staging tile: a warpgroup's slab, one 128-byte row of 16-bit elements
@@ -38,34 +39,14 @@ _COLUMN_DIGITS = (Digit(2, "register", 1), Digit(4, "thread", 1))
 
 
 @dataclass(frozen=True)
-class StagedPlan:
-    """`block_stride`: registers from a block of 8 columns to the next; `bases`: the register
-    digits that number a warpgroup's 64 x 64 parts, as (extent, stride)."""
-
-    layout: Fragment
-    block_stride: int
-    bases: tuple[tuple[int, int], ...]
-
-    @property
-    def parts(self) -> int:
-        count = 1
-        for extent, _ in self.bases:
-            count *= extent
-        return count
+class StagedPlan(PartPlan):
+    """The parts are a warpgroup's 64 x 64 elements."""
 
     @property
     def tiles(self) -> int:
         """Staging tiles of a warpgroup. Parts take them in turn, so their number must be one of
         whole rounds: the next tile of the grid begins with the first again."""
         return TILES if self.parts % TILES == 0 else 1
-
-    def base(self, part: Expr) -> Expr:
-        """First register of a part."""
-        total: Expr = as_expr(0)
-        for extent, stride in self.bases:
-            total = total + part % extent * stride
-            part = part // extent
-        return total
 
 
 def staged_plan(src: Region, dst: Region, ctx: LowerContext) -> StagedPlan | None:
@@ -111,9 +92,7 @@ def _parts_of(src: Region) -> StagedPlan | None:
     each = COLS // BLOCK
     bases = [(blocks.extent // each, blocks.stride * each)]
     bases += [(d.extent, d.stride) for d in rest if d.owner == "register"]
-    return StagedPlan(
-        layout, blocks.stride, tuple(sorted((b for b in bases if b[0] > 1), key=lambda b: b[1]))
-    )
+    return StagedPlan(layout, blocks.stride, digits_beside(bases))
 
 
 def staged_store(

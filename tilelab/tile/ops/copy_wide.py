@@ -7,11 +7,14 @@ neighbouring blocks; after a 4x4 transpose in the quad, each lane has 8 columns 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 
 from tilelab.errors import Loc
 from tilelab.ir import Expr, Load, LoopKind, Region, Scope, Stmt, Store, as_expr, cast
 from tilelab.layout import Digit, Fragment
+from tilelab.layout.digits import mixed
 from tilelab.thread.intrinsics.warp import QUAD_TRANSPOSE
 from tilelab.thread.nodes import Invoke, Ref, VectorCopy
 from tilelab.tile.context import LowerContext
@@ -24,31 +27,30 @@ WIDE = 8  # elements of 16 bits in one 16-byte store
 
 
 @dataclass(frozen=True)
-class QuadPlan:
-    """`block_stride`: registers from an n8 block to the next; `bases`: the other register
-    digits as (extent, stride), whose combinations number the transposes."""
+class PartPlan:
+    """How an accumulator leaves in equal parts. `block_stride`: registers from an n8 block to the
+    next; `bases`: the other register digits as (extent, stride), whose combinations number the
+    parts (here: the transposes)."""
 
     layout: Fragment
     block_stride: int
     bases: tuple[tuple[int, int], ...]
 
     @property
-    def groups(self) -> int:
-        count = 1
-        for extent, _ in self.bases:
-            count *= extent
-        return count
+    def parts(self) -> int:
+        return prod(extent for extent, _ in self.bases)
 
-    def base(self, group: Expr) -> Expr:
-        """First register of a group."""
-        total: Expr = as_expr(0)
-        for extent, stride in self.bases:
-            total = total + group % extent * stride
-            group = group // extent
-        return total
+    def base(self, part: Expr) -> Expr:
+        """First register of a part."""
+        return as_expr(mixed(part, self.bases))
 
 
-def quad_store_plan(src: Region, dst: Region, ctx: LowerContext) -> QuadPlan | None:
+def digits_beside(bases: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The `bases` of a plan: by rising stride, without those of one value."""
+    return tuple(sorted((b for b in bases if b[0] > 1), key=lambda b: b[1]))
+
+
+def quad_store_plan(src: Region, dst: Region, ctx: LowerContext) -> PartPlan | None:
     """The plan when `src` is an accumulator fragment and `dst` takes 16-byte stores, else None."""
     if src.buffer.scope is not Scope.FRAGMENT or dst.buffer.scope is not Scope.GLOBAL:
         return None
@@ -70,16 +72,15 @@ def quad_store_plan(src: Region, dst: Region, ctx: LowerContext) -> QuadPlan | N
     for digit in (*layout.axes[0], *cols[3:]):
         if digit.owner == "register":
             rest.append((digit.extent, digit.stride))
-    bases = tuple(sorted((d for d in rest if d[0] > 1), key=lambda d: d[1]))
-    return QuadPlan(layout, blocks.stride, bases)
+    return PartPlan(layout, blocks.stride, digits_beside(rest))
 
 
 def quad_store(
-    ctx: LowerContext, src: Region, dst: Region, plan: QuadPlan, loc: Loc | None
+    ctx: LowerContext, src: Region, dst: Region, plan: PartPlan, loc: Loc | None
 ) -> list[Stmt]:
     """Pack four blocks' pairs, transpose in the quad, store one 16-byte run per lane."""
     registers = ctx.placed(src.buffer)
-    group = ctx.fresh("g", plan.groups)
+    group = ctx.fresh("g", plan.parts)
     base = plan.base(group)
     packed = ctx.temp("packed", WIDE, dst.dtype)
     wide = ctx.temp("wide", WIDE, dst.dtype)
@@ -97,4 +98,4 @@ def quad_store(
     )
     store = VectorCopy(place, Ref(wide, (zero,), WIDE), WIDE, loc=loc)
     body = [pack_loop, transpose, guarded(guard_of(ctx, dst, index), [store], loc)]
-    return [loop(group, plan.groups, LoopKind.UNROLL, body, loc)]
+    return [loop(group, plan.parts, LoopKind.UNROLL, body, loc)]

@@ -23,6 +23,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.builder import current
 from tilelab.layout import Fragment
+from tilelab.layout.digits import unravel
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import each_element, guarded, is_static, loop
 from tilelab.tile.held import Held, each_held
@@ -109,13 +110,8 @@ def _private(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
     extents = tuple(int(const_int(e) or 0) for e in op.dst.tile_shape)
     count = prod(extents)
     number = ctx.fresh("i", count)
-    index: list[Expr] = []
-    rest: Expr = number
-    for extent in reversed(extents):
-        index.insert(0, rest % extent)
-        rest = rest // extent
     local = ctx.placed(op.dst.buffer)
-    store = Store(local, op.dst.index(tuple(index)), op.value, loc=op.loc)
+    store = Store(local, op.dst.index(unravel(number, extents)), op.value, loc=op.loc)
     yield loop(number, count, LoopKind.LANES, [store], op.loc)
 
 

@@ -22,6 +22,7 @@ from tilelab.layout.atoms import (
     wgmma_block_a,
     wgmma_block_accumulator,
 )
+from tilelab.layout.compose import divisors
 from tilelab.target import WARP, WARPGROUP, Feature
 from tilelab.thread.intrinsics.tensor_core import OPERANDS, accumulator_type, operand_type
 from tilelab.thread.intrinsics.wgmma import MAX_COLS, wgmma_width
@@ -297,8 +298,8 @@ def _grid(asked: Request, units: int, row: Instruction) -> tuple[int, int, int] 
     """(units over rows, over columns, copies): the fewest copies, then what the policy wants."""
     m, n = asked.m, asked.n
     best: tuple[tuple[float, ...], tuple[int, int, int]] | None = None
-    for used in _divisors(units):
-        for rows in _divisors(used):
+    for used in divisors(units):
+        for rows in divisors(used):
             cols = used // rows
             if m % (row.rows * rows) or n % (MMA_N * cols):
                 continue
@@ -333,7 +334,3 @@ def _preference(traffic: int, rows: int, cols: int, policy: GemmWarpPolicy) -> t
     if policy is GemmWarpPolicy.FullCol:
         return (rows, 0.0)
     return (traffic, cols)
-
-
-def _divisors(value: int) -> list[int]:
-    return [d for d in range(1, value + 1) if value % d == 0]

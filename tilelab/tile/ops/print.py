@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
-from tilelab.ir import Expr, If, Load, Region, Scope, Seq, Stmt, as_expr, binary, cast, const_int
+from tilelab.ir import If, Load, Region, Scope, Seq, Stmt, as_expr, binary, cast, const_int
+from tilelab.layout.digits import unravel
 from tilelab.thread.intrinsics.debug import printable, printf
 from tilelab.thread.nodes import Invoke
 from tilelab.tile.context import LowerContext
@@ -45,14 +46,10 @@ def _one_thread(op: Print, ctx: LowerContext) -> Iterable[Stmt]:
         shown = whole(ctx.scratch(f"{src.buffer.name}_printed", extents, src.dtype, loc))
         yield from to_memory(ctx, src, shown, loc)
     number = ctx.fresh("i", prod(extents))
-    index: list[Expr] = []
-    rest: Expr = number
-    for extent in reversed(extents):
-        index.insert(0, rest % extent)
-        rest = rest // extent
+    index = unravel(number, extents)
     form = printable(src.dtype)
-    value = cast(Load(ctx.placed(shown.buffer), shown.index(tuple(index))), form.dtype)
-    place = src.index(tuple(index))
+    value = cast(Load(ctx.placed(shown.buffer), shown.index(index)), form.dtype)
+    place = src.index(index)
     text = f"{_escaped(op.message)}{src.buffer.root.name}[{', '.join(['%d'] * len(place))}] = "
     record = printf(text + form.conversion, len(place) + 1)
     say: Stmt = Invoke(record, (*place, value), loc=loc)

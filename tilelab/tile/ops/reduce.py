@@ -15,7 +15,7 @@ from tilelab.layout import Fragment
 from tilelab.tile.combine import COMBINES
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, updates
-from tilelab.tile.operands import as_region, here, is_whole, shape_text
+from tilelab.tile.operands import as_region, here, in_registers, shape_text
 from tilelab.tile.ops.reduce_lower import reduce_tile
 from tilelab.tile.ops.reduce_private import reduce_private
 
@@ -243,11 +243,6 @@ class Reduce(TileOp):
         if self.factor != 1:
             result = np.multiply(result, self.factor, dtype=self.dst.dtype.numpy)
         env.put(self.dst, result if self.clear else join(env.get(self.dst), result))
-
-
-def in_registers(region: Region) -> bool:
-    """Whether a region is a whole fragment (others are moved there, or brought back)."""
-    return region.buffer.scope is Scope.FRAGMENT and is_whole(region)
 
 
 @lowering(Reduce, when=lambda op, ctx: op.is_private)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
 from tilelab.dtypes import DType
@@ -33,6 +34,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.stmt import AGREED
 from tilelab.layout import Digit, Fragment, equivalent, reshaped
+from tilelab.layout.digits import mixed
 from tilelab.target import WARP
 from tilelab.thread.costs import COSTS
 from tilelab.thread.intrinsics.warp import SHFL_XOR
@@ -41,7 +43,7 @@ from tilelab.tile.combine import Combine
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import both, guarded, loop, move, tile_extents
 from tilelab.tile.held import Held, each_held, to_memory
-from tilelab.tile.operands import is_whole, whole
+from tilelab.tile.operands import in_registers, whole
 from tilelab.tile.structure import CHAINS, PRECISE_MATH, setting
 
 if TYPE_CHECKING:
@@ -61,10 +63,10 @@ def reduce_tile(ctx: LowerContext, op: Reduce, combine: Combine) -> list[Stmt]:
     assert spread is not None, "layout inference gives every reduction a spread"
     out: list[Stmt] = []
     source, target = op.src.buffer, op.dst.buffer
-    if not _in_registers(op.src):
+    if not in_registers(op.src):
         source = ctx.tile_in_registers(f"{source.name}_tile", spread, source.dtype)
         out += _fetch(ctx, op.src, source, spread, loc)
-    direct = _in_registers(op.dst)
+    direct = in_registers(op.dst)
     if not direct:
         result = _result_layout(op, spread)
         target = ctx.tile_in_registers(f"{target.name}_tile", result, target.dtype)
@@ -76,10 +78,6 @@ def _result_layout(op: Reduce, layout: Fragment) -> Fragment:
     """Where the result of reducing a tile laid out as `layout` is."""
     result = layout.reduce(op.axis, keepdim=op.keeps_axis)
     return result if result.shape or not op.dst.tile_shape else result.insert_axis(0)
-
-
-def _in_registers(region: Region) -> bool:
-    return region.buffer.scope is Scope.FRAGMENT and is_whole(region)
 
 
 def _fetch(
@@ -148,7 +146,7 @@ def reduce_registers(
     value: Expr = Load(partial, (r,))
     if op.factor != 1:
         value = binary("*", value, Const(op.factor, target.dtype))
-    if _in_registers(op.dst) and not op.clear:
+    if in_registers(op.dst) and not op.clear:
         value = join(Load(registers, (place,)), value)
     store = guarded(inside, [Store(registers, (place,), value, loc=loc)], loc)
     last = loop(r, count, LoopKind.LANES, [store], loc)
@@ -180,19 +178,7 @@ def _register_in(
 
 
 def _size(parts: Parts) -> int:
-    count = 1
-    for extent, _ in parts:
-        count *= extent
-    return count
-
-
-def _mixed(parts: Parts, number: Expr) -> Expr:
-    """The register that digit number `number` of `parts` stands for."""
-    total: Expr = as_expr(0)
-    for extent, stride in parts:
-        total = total + number % extent * stride
-        number = number // extent
-    return total
+    return prod(extent for extent, _ in parts)
 
 
 def _owned(digits: tuple[Digit, ...], owner: str) -> list[tuple[int, int]]:
@@ -269,7 +255,7 @@ def _fold(
     size, count, depth = int(partial.static_shape[0]), _size(outer), _size(inner)
     chains = size // count
     k, r = ctx.fresh("k", depth // chains), ctx.fresh("r", size)
-    register = _mixed(outer, r % count) + _mixed(inner, k * chains + r // count)
+    register = as_expr(mixed(r % count, outer) + mixed(k * chains + r // count, inner))
     value: Expr = cast(Load(source, (register,)), partial.dtype)
     inside: Expr | None = None
     point = layout.element_of(ctx.tid, register)

@@ -27,6 +27,7 @@ from tilelab.ir import (
     const_int,
     select,
 )
+from tilelab.layout.digits import unravel
 from tilelab.target import WARP
 from tilelab.thread.intrinsics.warp import SHFL_INDEX, SHFL_UP
 from tilelab.thread.nodes import Invoke, Ref
@@ -119,10 +120,7 @@ class Lines:
 
     def point(self, line: Expr, position: Expr) -> tuple[Expr, ...]:
         """Tile indices of element `position` of line `line`."""
-        index: list[Expr] = []
-        for extent in reversed(self.others):
-            index.insert(0, line % extent)
-            line = line // extent
+        index = list(unravel(line, self.others))
         step = self.extent - 1 - position if self.reverse else position
         index.insert(self.axis, step)
         return tuple(index)
@@ -183,13 +181,9 @@ class Lines:
         rounds = -(-prod(extents) // ctx.num_threads)
         turn = ctx.fresh("turn", rounds)
         number = ctx.tid + turn * ctx.num_threads
-        index: list[Expr] = []
-        rest: Expr = number
-        for extent in reversed(extents):
-            index.insert(0, rest % extent)
-            rest = rest // extent
-        value: Expr = cast(Load(tile.buffer, tuple(index)), dst.dtype)
-        store = Store(ctx.placed(dst.buffer), dst.index(tuple(index)), value, loc=loc)
+        index = unravel(number, extents)
+        value: Expr = cast(Load(tile.buffer, index), dst.dtype)
+        store = Store(ctx.placed(dst.buffer), dst.index(index), value, loc=loc)
         inside = _below(number, prod(extents))
         return [loop(turn, rounds, LoopKind.LANES, [guarded(inside, [store], loc)], loc)]
 
