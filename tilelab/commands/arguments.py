@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, cast
 
+from tilelab.calls import did_you_mean, nearest
 from tilelab.errors import TileValueError
 from tilelab.target import TARGETS, Target, parse_target
 from tilelab.views import ALL_KINDS, DEFAULT_KINDS, MAKERS
@@ -76,7 +77,7 @@ class Parser(argparse.ArgumentParser):
         choice = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if choice is not None:
             known = re.findall(r"[\w.-]+", choice[2])
-            found += difflib.get_close_matches(choice[1], known, 1)
+            found += filter(None, [nearest(choice[1], known)])
         if found:
             return f"did you mean {' or '.join(dict.fromkeys(found))}?"
         return f"see {self.prog} --help"
@@ -111,8 +112,8 @@ def kinds_argument(text: str) -> tuple[str, ...]:
         return ALL_KINDS
     for word in words:
         if word not in MAKERS:
-            near = difflib.get_close_matches(word, MAKERS, 1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
+            near = did_you_mean(word, MAKERS)
+            meant = f" ({near})" if near else ""
             known = ", ".join(MAKERS)
             raise argparse.ArgumentTypeError(f"there is no view {word!r}{meant}; one of {known}")
     return words

@@ -6,13 +6,13 @@ Hides how the styles of definition are told apart.
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from tilelab.calls import did_you_mean
 from tilelab.commands.arguments import constants
 from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
 from tilelab.frontend.function import PrimFunc
@@ -171,8 +171,7 @@ def look_up(name: str, names: Mapping[str, Any]) -> Any:
     if name in names:
         return names[name]
     known = [n for n, v in names.items() if is_kernel(v) or _is_factory(v)]
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]}?" if near else "there are: " + (", ".join(known) or "none")
+    hint = did_you_mean(name, known) or "there are: " + (", ".join(known) or "none")
     raise TileValueError(f"there is no kernel named {name}", code=NO_KERNEL, hint=hint)
 
 
@@ -182,8 +181,7 @@ def look_up_input(name: str, names: Mapping[str, Any]) -> Any:
         return names[name]
     known = [n for n, v in names.items() if isinstance(getattr(v, "shape", None), tuple)]
     known = [n for n in known if not n.startswith("_")]
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]}?" if near else "tensors here: " + (", ".join(known) or "none")
+    hint = did_you_mean(name, known) or "tensors here: " + (", ".join(known) or "none")
     raise TileValueError(f"there is no tensor named {name}", code=NO_INPUT, hint=hint)
 
 

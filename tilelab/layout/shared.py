@@ -7,6 +7,7 @@ panel is one box with CU_TENSOR_MAP_SWIZZLE_*, and what wgmma matrix descriptors
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,8 +26,47 @@ BOX_ALIGNMENT = 128
 """Bytes: where a TMA box may begin in shared memory (PTX ISA, cp.async.bulk.tensor)."""
 
 
+class Stored(ABC):
+    """A tile in memory: the element offset of every element, and the way back."""
+
+    shape: tuple[int, ...]
+    element_bits: int
+
+    @property
+    @abstractmethod
+    def num_bytes(self) -> int:
+        """Bytes of storage, padding included."""
+
+    @abstractmethod
+    def offset_of(self, indices: Sequence[Index]) -> Index:
+        """Element offset of an element."""
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """The element offset of every element, an array of the tile's shape."""
+        offsets = self.offset_of(tuple(np.indices(self.shape)))
+        return np.array(np.broadcast_to(offsets, self.shape), np.int64)
+
+    @cached_property
+    def _flat_at(self) -> NDArray[np.int64]:
+        flat = np.full(self.num_bytes * 8 // self.element_bits, -1, np.int64)
+        flat[self.offsets.ravel()] = np.arange(self.offsets.size)
+        return flat
+
+    def element_at(self, offset: Any) -> tuple[Any, ...] | None:
+        """The indices of the element at an element offset: the inverse of ``offset_of``.
+
+        For an int: a tuple of ints, or None where padding lies. For an array: a tuple of arrays
+        with -1 where padding lies. IndexError outside the storage.
+        """
+        flat = self._flat_at[offset]
+        if isinstance(offset, np.ndarray):
+            return tuple(np.where(flat < 0, -1, index) for index in unravel(flat, self.shape))
+        return None if flat < 0 else unravel(int(flat), self.shape)
+
+
 @dataclass(frozen=True)
-class SharedLayout:
+class SharedLayout(Stored):
     """Where each element of a tile lies, in elements from the tile's base.
 
     The last two axes are rows and columns; earlier axes (stages, say) have plain strides.
@@ -172,29 +212,6 @@ class SharedLayout:
         if self.element_bits % 8 == 0:
             return offset * (self.element_bits // 8)
         return offset * self.element_bits // 8
-
-    @cached_property
-    def offsets(self) -> NDArray[np.int64]:
-        """The element offset of every element, an array of the tile's shape."""
-        offsets = self.offset_of(tuple(np.indices(self.shape)))
-        return np.array(np.broadcast_to(offsets, self.shape), np.int64)
-
-    @cached_property
-    def _flat_at(self) -> NDArray[np.int64]:
-        flat = np.full(self.num_elements, -1, np.int64)
-        flat[self.offsets.ravel()] = np.arange(self.offsets.size)
-        return flat
-
-    def element_at(self, offset: Any) -> tuple[Any, ...] | None:
-        """The indices of the element at an element offset: the inverse of ``offset_of``.
-
-        For an int: a tuple of ints, or None where padding lies. For an array: a tuple of arrays
-        with -1 where padding lies. IndexError outside the storage.
-        """
-        flat = self._flat_at[offset]
-        if isinstance(offset, np.ndarray):
-            return tuple(np.where(flat < 0, -1, index) for index in unravel(flat, self.shape))
-        return None if flat < 0 else unravel(int(flat), self.shape)
 
     def __str__(self) -> str:
         size = "x".join(map(str, self.shape)) or "scalar"

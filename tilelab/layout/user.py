@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .digits import Index, malformed, unravel
 from .fragment import Fragment
 from .probe import from_function
-from .shared import PLAIN_ALIGNMENT, SharedLayout, best_swizzle, padded, row_major, swizzled
+from .shared import PLAIN_ALIGNMENT, SharedLayout, Stored, best_swizzle, padded, row_major, swizzled
 from .swizzle import TMA_SWIZZLES
 from .table import AnyFragment
 
@@ -190,7 +190,7 @@ def _candidates(shape: tuple[int, ...], bits: int, table: NDArray[np.int64]) -> 
     return [*found, padded(shape, bits, pitch - cols)] if pitch > cols else found
 
 
-class MapLayout:
+class MapLayout(Stored):
     """The layout of a shared tile by a formula of the program; answers as a SharedLayout without
     a swizzle does. `stages` slots of a pipeline lie one after another."""
 
@@ -231,17 +231,6 @@ class MapLayout:
         slots = np.arange(max(self.stages, 1)) * self._slot
         table = slots.reshape(-1, *(1,) * self.layout.table.ndim) + self.layout.table
         return table.reshape(self.shape)
-
-    @cached_property
-    def _flat_at(self) -> NDArray[np.int64]:
-        flat = np.full(self.num_bytes * 8 // self.element_bits, -1, np.int64)
-        flat[self.offsets.ravel()] = np.arange(self.offsets.size)
-        return flat
-
-    def element_at(self, offset: int) -> tuple[Any, ...] | None:
-        """The indices of the element at an element offset; None where none lies."""
-        flat = int(self._flat_at[offset])
-        return None if flat < 0 else unravel(flat, self.shape)
 
     @cached_property
     def panel_cols(self) -> int:

@@ -10,18 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .digits import Index, malformed, unravel
-from .shared import SharedLayout
+from .shared import SharedLayout, Stored
 from .user import MapLayout, aligned_run
 
 
 @dataclass(frozen=True)
-class ViewLayout:
+class ViewLayout(Stored):
     """The layout of a view of shape ``shape`` and ``element_bits`` of a tile laid out as ``base``.
 
     Offsets count the view's elements. Answers the questions of a SharedLayout without a swizzle
@@ -84,23 +82,6 @@ class ViewLayout:
         parts = its // mine
         offset = self.base.offset_of(unravel(number // parts, self.base.shape))
         return offset * parts + number % parts
-
-    @cached_property
-    def offsets(self) -> NDArray[np.int64]:
-        """The element offset of every element, an array of the view's shape."""
-        offsets = self.offset_of(tuple(np.indices(self.shape)))
-        return np.array(np.broadcast_to(offsets, self.shape), np.int64)
-
-    @cached_property
-    def _flat_at(self) -> NDArray[np.int64]:
-        flat = np.full(self.num_bytes * 8 // self.element_bits, -1, np.int64)
-        flat[self.offsets.ravel()] = np.arange(self.offsets.size)
-        return flat
-
-    def element_at(self, offset: int) -> tuple[Any, ...] | None:
-        """The indices of the element at an element offset; None where padding lies."""
-        flat = int(self._flat_at[offset])
-        return None if flat < 0 else unravel(flat, self.shape)
 
     @cached_property
     def panel_cols(self) -> int:

@@ -44,7 +44,7 @@ from tilelab.thread.intrinsic import Intrinsic
 from tilelab.thread.intrinsics.cp_async import PREDICATE
 from tilelab.thread.nodes import Invoke, Operand, Ref
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import both, first_replica, guarded, loop
+from tilelab.tile.elementwise import both, first_replica, guarded, in_tile, loop
 
 
 def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
@@ -53,10 +53,7 @@ def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
     register = ctx.fresh("i", spread.num_registers)
     point = [as_expr(p) for p in spread.element_of(ctx.tid, register)]
     lets, bound = bind(node.vars, point, node)
-    inside: Expr | None = None
-    for value, extent, cover in zip(bound, spread.shape, spread.covers, strict=True):
-        if cover != extent:
-            inside = both(inside, binary("<", value, extent))
+    inside = in_tile(bound, spread)
     access = Elements(
         ctx, spread, register, dict(zip(node.vars, zip(point, bound, strict=True), strict=True))
     )

@@ -26,7 +26,6 @@ from tilelab.ir import (
     Store,
     Var,
     as_expr,
-    binary,
     walk,
 )
 from tilelab.ir.rewrite import substitute
@@ -48,7 +47,7 @@ from tilelab.passes.wide_access import (
 from tilelab.thread.intrinsics.wide import is_aligned
 from tilelab.thread.nodes import Invoke, Ref, VectorCopy
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import both, first_replica, guarded, loop, own_loop
+from tilelab.tile.elementwise import both, first_replica, guarded, in_tile, loop, own_loop
 
 BATCH_BYTES = 128
 """Bytes a thread loads before it uses them: enough to cover the latency of memory with the blocks
@@ -267,12 +266,8 @@ class _Emit:
 
     def _over(self, body: list[Stmt]) -> Stmt:
         """One loop over the chunks of a batch; only for points that exist."""
-        inside: Expr | None = None
-        spread = self.wide.spread
-        for p, extent, cover in zip(self.point, spread.shape, spread.covers, strict=True):
-            if cover != extent:
-                first = substitute(p, {self.wide.e: 0})
-                inside = both(inside, binary("<", first, extent))
+        first = [substitute(p, {self.wide.e: 0}) for p in self.point]
+        inside = in_tile(first, self.wide.spread)
         done = guarded(both(inside, self.condition), body, self.loc)
         return loop(self.in_batch, self.batch, self._kind(), [done], self.loc)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tilelab.ir import Buffer, Load, Scope, Select
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame, Value, varies
+from tilelab.sim.frame import Array, Frame, Value, first_bad, varies
 from tilelab.sim.global_access import GlobalAccess
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.guards import note_selected
@@ -118,13 +118,12 @@ class CheckedMemory(SharedAccess, GlobalAccess):
             self._check_in_flight(buffer, index, frame, reads=True)
         if self.group.findings.wants(f.UNINITIALISED):
             bad = self.group.registers.invalid(buffer, index, frame)
-            if bad is not None:
-                bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
-                first = np.unravel_index(int(bad.argmax()), bad.shape)
-                start = index.first + first[0] if isinstance(index, Run) else index
-                at = int(np.broadcast_to(np.asarray(start), bad.shape)[first])
+            first = None if bad is None else first_bad(bad, frame)
+            if first is not None:
+                start = index.first + first.place[0] if isinstance(index, Run) else index
+                at = int(first.of(start))
                 text = f"{buffer.root.name} (register {at}) is read before it is written"
-                self.report(f.UNINITIALISED, text, frame, first[-2:], buffer, (at,))
+                self.report(f.UNINITIALISED, text, frame, first.lane, buffer, (at,))
         return self.group.registers.load(buffer, index, frame)
 
     def _store_local(self, place: Place, values: Array, frame: Frame) -> None:

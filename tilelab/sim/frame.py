@@ -7,7 +7,8 @@ innermost first. Narrowing to a branch slices values only when they are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -37,6 +38,36 @@ def bits_differ(a: Array, b: Array) -> Array:
     bits = np.dtype(f"u{a.dtype.itemsize}")
     differ: Array = np.ascontiguousarray(a).view(bits) != np.ascontiguousarray(b).view(bits)
     return differ
+
+
+@dataclass(frozen=True)
+class First:
+    """The first place where something is wrong. `bad`: all such places, an array of lane loops,
+    blocks and lanes; `lane`: the block's row and the lane of the first."""
+
+    bad: Array
+    place: tuple[Any, ...]
+
+    @property
+    def lane(self) -> tuple[Any, ...]:
+        return self.place[-2:]
+
+    def of(self, value: Value) -> Any:
+        """What a value is there."""
+        return np.broadcast_to(np.asarray(value), self.bad.shape)[self.place]
+
+    def index(self, indices: Iterable[Value]) -> tuple[int, ...]:
+        """The indices of the element that is accessed there."""
+        return tuple(int(self.of(i)) for i in indices)
+
+
+def first_bad(bad: Any, frame: Frame) -> First | None:
+    """The first active lane of a frame in which `bad` holds; None where none is."""
+    bad = np.asarray(bad) if frame.mask is None else bad & frame.mask
+    if not bad.any():
+        return None
+    bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
+    return First(bad, np.unravel_index(int(bad.argmax()), bad.shape))
 
 
 class Env:

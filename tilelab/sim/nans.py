@@ -15,7 +15,7 @@ from tilelab.ir import Binary, Call, Cast, Expr, Select, Unary, children
 from tilelab.sim import findings as f
 from tilelab.sim.again import Unchecked
 from tilelab.sim.evaluate import evaluate
-from tilelab.sim.frame import Array, Frame, varies
+from tilelab.sim.frame import Array, Frame, first_bad, varies
 
 if TYPE_CHECKING:
     from tilelab.sim.access import CheckedMemory
@@ -38,14 +38,11 @@ def check_value(memory: CheckedMemory, e: Expr, value: Array, frame: Frame) -> N
         bad = _nan(evaluate(part, inner, again))
         for operand in operands:
             bad = bad & ~_nan(operand)
-        if inner.mask is not None:
-            bad = bad & inner.mask
-        if bad.any():
-            shape = np.broadcast_shapes(bad.shape, inner.shape)
-            at = np.unravel_index(int(np.broadcast_to(bad, shape).argmax()), shape)
-            values = [np.broadcast_to(np.asarray(o), shape)[at] for o in operands]
-            text = f"{_NAMES[type(part)](part)} makes NaN of {' and '.join(map(_shown, values))}"
-            memory.report(f.NOT_A_NUMBER, text, inner, at[-2:])
+        first = first_bad(bad, inner)
+        if first is not None:
+            values = map(_shown, map(first.of, operands))
+            text = f"{_NAMES[type(part)](part)} makes NaN of {' and '.join(values)}"
+            memory.report(f.NOT_A_NUMBER, text, inner, first.lane)
             return
 
 

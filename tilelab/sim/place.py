@@ -13,7 +13,7 @@ import numpy as np
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Pool, Scope
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame, Value, bits_differ, rows_with, varies
+from tilelab.sim.frame import Array, Frame, Value, bits_differ, first_bad, rows_with, varies
 from tilelab.sim.group import BlockGroup
 from tilelab.thread import Invoke, VectorCopy
 
@@ -71,10 +71,12 @@ class CheckedBase:
         for index, extent in zip(indices, extents, strict=True):
             array = np.asarray(index)
             bad = bad | (array < 0) | (array >= extent)
-        if frame.mask is not None:
-            bad = bad & frame.mask
-        if np.any(bad):
-            self._report_bounds(place.buffer, indices, extents, np.asarray(bad), frame, what)
+        first = first_bad(bad, frame)
+        if first is not None:
+            at = first.index(indices)
+            message = outside(what, place.buffer, at, extents)
+            self.report(f.OUT_OF_BOUNDS, message, frame, first.lane, place.buffer, at)
+            self.group.stop(frame.rows[rows_with(first.bad)])
         clipped = tuple(np.clip(i, 0, n - 1) for i, n in zip(indices, extents, strict=True))
         return self._existing(Place(place.buffer, clipped), frame, what)
 
@@ -84,38 +86,17 @@ class CheckedBase:
         if not isinstance(pool, Pool) or pools is None:
             return place
         bad = pools.missing(pool, tuple(np.asarray(i) for i in place.indices))
-        if bad is not None and frame.mask is not None:
-            bad = bad & frame.mask
-        if bad is None or not bad.any():
+        first = None if bad is None else first_bad(bad, frame)
+        if first is None:
             return place
-        bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
-        first = np.unravel_index(int(bad.argmax()), bad.shape)
-        at = tuple(int(np.broadcast_to(np.asarray(i), bad.shape)[first]) for i in place.indices)
+        at = first.index(place.indices)
         text = (
             f"{what} of {pool.root.name}[{', '.join(map(str, at))}]: {pools.why_missing(pool, at)}"
         )
         hint = "keep all tensors of the table on the CPU, alive, and as large as the program says"
-        self.report(f.OUT_OF_BOUNDS, text, frame, first[-2:], pool, at, hint=hint)
-        rows = rows_with(bad)
-        self.group.stop(frame.rows[rows])
+        self.report(f.OUT_OF_BOUNDS, text, frame, first.lane, pool, at, hint=hint)
+        self.group.stop(frame.rows[rows_with(first.bad)])
         return place
-
-    def _report_bounds(
-        self,
-        buffer: Buffer,
-        indices: tuple[Value, ...],
-        extents: tuple[int, ...],
-        bad: Array,
-        frame: Frame,
-        what: str,
-    ) -> None:
-        bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
-        first = np.unravel_index(int(bad.argmax()), bad.shape)
-        at = tuple(int(np.broadcast_to(np.asarray(i), bad.shape)[first]) for i in indices)
-        message = outside(what, buffer, at, extents)
-        self.report(f.OUT_OF_BOUNDS, message, frame, first[-2:], buffer, at)
-        rows = rows_with(bad)
-        self.group.stop(frame.rows[rows])
 
     def report(
         self,
@@ -137,13 +118,9 @@ class CheckedBase:
 
     def divided_by_zero(self, where: Any, frame: Frame) -> None:
         """Report an integer division by zero in an active lane."""
-        bad = np.asarray(where)
-        if frame.mask is not None:
-            bad = bad & frame.mask
-        if bad.any():
-            bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
-            first = np.unravel_index(int(bad.argmax()), bad.shape)
-            self.report(f.DIVISION, "an integer is divided by zero", frame, first[-2:])
+        first = first_bad(where, frame)
+        if first is not None:
+            self.report(f.DIVISION, "an integer is divided by zero", frame, first.lane)
 
     def inserted(self) -> bool:
         """Whether the compiler made the statement that runs out of a copy, a product, ..."""
@@ -155,25 +132,19 @@ class CheckedBase:
     ) -> None:  # fmt: skip
         """Report accesses of `width` bytes that start elsewhere; `indices` of the elements, None:
         shared memory knows them by their address."""
-        bad = ~aligned(np.asarray(address), width)
-        if frame.mask is not None:
-            bad = bad & frame.mask
-        if not bad.any():
+        first = first_bad(~aligned(np.asarray(address), width), frame)
+        if first is None:
             return
-        bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
-        first = np.unravel_index(int(bad.argmax()), bad.shape)
         text = (
             f"an access of {width} bytes to {buffer.root.name} does not start at a multiple "
             f"of {width}"
         )
         if indices is None:
-            found = self.group.shared.element(
-                int(np.broadcast_to(address, bad.shape)[first]), buffer
-            )
+            found = self.group.shared.element(int(first.of(address)), buffer)
             index = found and found[1]
         else:
-            index = tuple(int(np.broadcast_to(i, bad.shape)[first]) for i in indices)
-        self.report(f.MISALIGNED, text, frame, first[-2:], buffer, index)
+            index = first.index(indices)
+        self.report(f.MISALIGNED, text, frame, first.lane, buffer, index)
 
 
 def outside(what: str, buffer: Buffer, at: tuple[int, ...], extents: tuple[int, ...]) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from tilelab.errors import Loc
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame, Value, rows_with
+from tilelab.sim.frame import Array, Frame, Value, first_bad, rows_with
 from tilelab.sim.place import CheckedBase, Place, differing, same_bits, spread
 from tilelab.sim.shadow import ARRIVING, VALID, Access, Clash
 from tilelab.thread import Invoke
@@ -27,19 +27,13 @@ class SharedAccess(CheckedBase):
         last = max(self.group.shared.end(buffer) - width, 0)
         if int(np.max(address)) <= last:
             return address
-        bad = np.asarray(address) > last
-        if frame.mask is not None:
-            bad = bad & frame.mask
-        if bad.any():
-            bad = np.broadcast_to(bad, np.broadcast_shapes(bad.shape, frame.shape))
-            first = np.unravel_index(int(bad.argmax()), bad.shape)
-            start = int(np.broadcast_to(np.asarray(address), bad.shape)[first])
-            found = self.group.shared.element(start, buffer)
+        first = first_bad(np.asarray(address) > last, frame)
+        if first is not None:
+            found = self.group.shared.element(int(first.of(address)), buffer)
             index = None if found is None else found[1]
             text = f"an access of {width} bytes runs past the end of {buffer.root.name}"
-            self.report(f.OUT_OF_BOUNDS, text, frame, first[-2:], buffer, index)
-            rows = rows_with(bad)
-            self.group.stop(frame.rows[rows])
+            self.report(f.OUT_OF_BOUNDS, text, frame, first.lane, buffer, index)
+            self.group.stop(frame.rows[rows_with(first.bad)])
         return np.minimum(address, last)
 
     def load_shared(self, buffer: Buffer, address: Value, count: int, frame: Frame) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from tilelab.errors import Loc
 from tilelab.layout.digits import unravel
 from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame, rows_with
+from tilelab.sim.frame import Array, Frame, first_bad, rows_with
 
 if TYPE_CHECKING:
     from tilelab.sim.group import BlockGroup
@@ -82,13 +82,9 @@ def require(
     group: BlockGroup, frame: Frame, loc: Loc | None, ok: Any, text: str, code: str = f.ASSERTION
 ) -> None:
     """Report what fails to hold in an active lane, and stop the blocks in which it does."""
-    bad = ~np.broadcast_to(np.asarray(ok, np.bool_), frame.shape)
-    if frame.mask is not None:
-        bad = bad & frame.mask
-    if not bad.any():
+    first = first_bad(~np.asarray(ok, np.bool_), frame)
+    if first is None:
         return
-    first = np.unravel_index(int(bad.argmax()), bad.shape)
-    row, lane = int(first[-2]), int(first[-1])
+    row, lane = first.lane
     group.report(code, text, loc, row=int(frame.rows[row]), thread=int(frame.lanes[lane]))
-    rows = rows_with(bad)
-    group.stop(frame.rows[rows])
+    group.stop(frame.rows[rows_with(first.bad)])

@@ -6,7 +6,7 @@ context proves how wide an access may be and what must be guarded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -128,11 +128,16 @@ def walk_tile(ctx: LowerContext, spread: Fragment, width: int, *, batched: bool 
         outer, inner = ctx.fresh("batch", chunks // BATCH), ctx.fresh("i", BATCH)
         chunk, loops = outer * BATCH + inner, ((outer, chunks // BATCH), (inner, BATCH))
     index = tuple(as_expr(i) for i in spread.element_of(ctx.tid, chunk * width))
-    inside: Expr | None = None
+    return Walk(chunk, chunks, width, index, in_tile(index, spread), loops)
+
+
+def in_tile(index: Iterable[Any], spread: Fragment, also: Expr | None = None) -> Expr | None:
+    """Whether an element of a spread lies in the tile and not in what the spread covers beyond it,
+    and `also` holds; None: always."""
     for i, extent, cover in zip(index, spread.shape, spread.covers, strict=True):
         if cover != extent:
-            inside = both(inside, binary("<", i, extent))
-    return Walk(chunk, chunks, width, index, inside, loops)
+            also = both(also, binary("<", as_expr(i), extent))
+    return also
 
 
 def tile_extents(region: Region) -> tuple[int, ...]:

@@ -36,6 +36,18 @@ def in_registers(region: Region) -> bool:
     return region.buffer.scope is Scope.FRAGMENT and is_whole(region)
 
 
+def axis_of(dim: int, region: Region, what: str, code: str) -> int:
+    """The number, from 0, of an axis of a tile that may count from the end. TileValueError with
+    `code` where there is none."""
+    rank = len(region.tile_shape)
+    if not -rank <= dim < rank:
+        raise TileValueError(
+            f"dim = {dim}, and {what} has {rank} axes", code=code, loc=here(),
+            hint=f"use {-rank} to {rank - 1}",
+        )  # fmt: skip
+    return dim % rank
+
+
 def settled(value: Expr) -> Expr:
     """`value` as it is now: one that reads memory is kept under a name."""
     if not any(isinstance(n, Load) for n in walk(value)):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tilelab.target import Feature
-from tilelab.thread.intrinsic import Array, Cost, Intrinsic, Machine, Meaning, Param, WarpScope
+from tilelab.thread.intrinsic import Array, Cost, Intrinsic, Machine, Meaning, Param
 from tilelab.thread.intrinsics.helpers import INLINE, SMEM_ADDR
 
 _BAR = Param("bar", "barrier")
@@ -126,7 +126,6 @@ def _mbarrier(
     cost: Cost = "sync",
     needs: Feature = Feature.MBARRIER,
     waits: bool = False,
-    group: WarpScope = "thread",
     otherwise: Intrinsic | None = None,
 ) -> Intrinsic:
     """A record of an instruction on one mbarrier with at most one more operand."""
@@ -141,7 +140,7 @@ def _mbarrier(
     shown = ", {" + extra + "}" if extra else ""
     return Intrinsic(
         f"mbarrier_{name}", operands, f"tl::mbarrier_{name}({{bar}}{shown})", text, meaning,
-        group=group, cost=cost, needs=needs, waits=waits, source=source, requires=(SMEM_ADDR,),
+        cost=cost, needs=needs, waits=waits, source=source, requires=(SMEM_ADDR,),
         otherwise=otherwise,
     )  # fmt: skip
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from tilelab.ir import (
     Expr,
     For,
-    If,
     LoopKind,
     ReducerBuffer,
     Region,
@@ -25,7 +24,7 @@ from tilelab.ir.builder import current
 from tilelab.layout import Fragment
 from tilelab.layout.digits import unravel
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import each_element, guarded, is_static, loop
+from tilelab.tile.elementwise import each_element, guarded, in_tile, is_static, loop
 from tilelab.tile.held import Held, each_held
 from tilelab.tile.op import Env, TileOp, lowering, writes
 from tilelab.tile.operands import as_region, here, is_whole, settled
@@ -121,16 +120,9 @@ def _memory(op: Fill, ctx: LowerContext) -> Iterable[Stmt]:
     extents = tuple(int(const_int(e) or 0) for e in op.dst.tile_shape)
     spread = Fragment.blocked(extents or (1,), ctx.num_threads)
     r = ctx.fresh("i", spread.num_registers)
-    index = spread.element_of(ctx.tid, r)[: len(extents)]
+    element = spread.element_of(ctx.tid, r)
+    index = element[: len(extents)]
     store: Stmt = Store(ctx.placed(op.dst.buffer), op.dst.index(tuple(index)), op.value, loc=op.loc)
     guard = ctx.in_bounds(op.dst, tuple(index)) if op.dst.buffer.scope is Scope.GLOBAL else None
-    for i, extent, cover in zip(index, extents, spread.covers, strict=False):
-        if cover != extent:
-            inside = as_expr(i) < extent
-            guard = inside if guard is None else guard & inside
-    if guard is not None:
-        store = If(guard, Seq((store,), loc=op.loc), loc=op.loc)
-    yield For(
-        r, as_expr(0), as_expr(spread.num_registers), as_expr(1), LoopKind.LANES,
-        Seq((store,), loc=op.loc), loc=op.loc,
-    )  # fmt: skip
+    store = guarded(in_tile(element, spread, guard), [store], op.loc)
+    yield loop(r, spread.num_registers, LoopKind.LANES, [store], op.loc)

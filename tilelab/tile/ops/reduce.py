@@ -15,7 +15,7 @@ from tilelab.layout import Fragment
 from tilelab.tile.combine import COMBINES
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import Access, Env, Fact, LayoutContext, Loop, TileOp, lowering, reads, updates
-from tilelab.tile.operands import as_region, here, in_registers, shape_text
+from tilelab.tile.operands import as_region, axis_of, here, in_registers, shape_text
 from tilelab.tile.ops.reduce_lower import reduce_tile
 from tilelab.tile.ops.reduce_private import reduce_private
 
@@ -41,16 +41,9 @@ def reduce(
     _check_kind(reduce_type, nan_propagate)
     source = as_region(buffer, "buffer")
     target = as_region(out, "out", (1,) if len(source.tile_shape) == 1 else None)
-    rank = len(source.tile_shape)
-    if not -rank <= dim < rank:
-        raise TileValueError(
-            f"dim = {dim}, and {source.buffer.name} has {rank} axes",
-            code="TL1521",
-            loc=here(),
-            hint=f"use {-rank} to {rank - 1}",
-        )
+    axis = axis_of(dim, source, source.buffer.name, "TL1521")
     kind = reduce_type + ("_nan" if nan_propagate else "")
-    op = Reduce(source, target, kind, dim % rank, bool(clear), loc=here())
+    op = Reduce(source, target, kind, axis, bool(clear), loc=here())
     op.check()
     current().emit(op, anywhere=True)
     return op

@@ -41,7 +41,7 @@ from tilelab.thread.intrinsics.warp import SHFL_XOR
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.combine import Combine
 from tilelab.tile.context import LowerContext
-from tilelab.tile.elementwise import both, guarded, loop, move, tile_extents
+from tilelab.tile.elementwise import guarded, in_tile, loop, move, tile_extents
 from tilelab.tile.held import Held, each_held, to_memory
 from tilelab.tile.operands import in_registers, whole
 from tilelab.tile.structure import CHAINS, PRECISE_MATH, setting
@@ -170,11 +170,7 @@ def _register_in(
     if equivalent(ours, theirs):
         return r, None
     element = tuple(as_expr(i) for i in ours.element_of(ctx.tid, r))
-    inside: Expr | None = None
-    for i, extent, cover in zip(element, ours.shape, ours.covers, strict=True):
-        if cover != extent:
-            inside = both(inside, binary("<", i, extent))
-    return as_expr(theirs.register_of(element)), inside
+    return as_expr(theirs.register_of(element)), in_tile(element, ours)
 
 
 def _size(parts: Parts) -> int:
@@ -257,11 +253,7 @@ def _fold(
     k, r = ctx.fresh("k", depth // chains), ctx.fresh("r", size)
     register = as_expr(mixed(r % count, outer) + mixed(k * chains + r // count, inner))
     value: Expr = cast(Load(source, (register,)), partial.dtype)
-    inside: Expr | None = None
-    point = layout.element_of(ctx.tid, register)
-    for i, extent, cover in zip(point, layout.shape, layout.covers, strict=True):
-        if cover != extent:
-            inside = both(inside, binary("<", as_expr(i), extent))
+    inside = in_tile(layout.element_of(ctx.tid, register), layout)
     if inside is not None:
         value = select(inside, value, identity)
     store = Store(partial, (r,), first(Load(partial, (r,)), value), loc=loc)

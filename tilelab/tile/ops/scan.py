@@ -13,7 +13,7 @@ from tilelab.ir import Region, Scope, Stmt, const_int
 from tilelab.ir.builder import current
 from tilelab.tile.context import LowerContext
 from tilelab.tile.op import Env, TileOp, lowering, reads, writes
-from tilelab.tile.operands import as_region, here, shape_text
+from tilelab.tile.operands import as_region, axis_of, here, shape_text
 from tilelab.tile.ops.scan_lower import scan_tile
 
 ON_CHIP = (Scope.SHARED, Scope.FRAGMENT)
@@ -43,15 +43,8 @@ def cummax(
 def _scan(kind: str, src: Any, dst: Any, dim: int, reverse: bool) -> Scan:
     source = as_region(src, "src")
     target = source if dst is None else as_region(dst, "dst")
-    rank = len(source.tile_shape)
-    if not -rank <= dim < rank:
-        raise TileValueError(
-            f"dim = {dim}, and the tile of {source.buffer.name} has {rank} axes",
-            code="TL1523",
-            loc=here(),
-            hint=f"use {-rank} to {rank - 1}",
-        )
-    op = Scan(source, target, kind, dim % rank, bool(reverse), loc=here())
+    axis = axis_of(dim, source, f"the tile of {source.buffer.name}", "TL1523")
+    op = Scan(source, target, kind, axis, bool(reverse), loc=here())
     op.check()
     current().emit(op, anywhere=True)
     return op
