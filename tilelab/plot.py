@@ -182,7 +182,7 @@ def schedule(subject: Any, ax: Any = None) -> Any:
     compiled kernel, which is then simulated on random inputs. Returns the Axes."""
     view = cast("ScheduleView", _view(subject, "schedule", ScheduleView))
     ax = _axes(ax, 9.0, 1.9 + 0.5 * view.slots)
-    end = max(use.done for use in view.uses)
+    end = max(view.end, view.axis)
     inches = 8.2 / max(end, 1)
     for use in view.uses:
         there = use.consume if use.arrived is None else min(use.arrived, use.consume)
@@ -211,6 +211,7 @@ def ladder(subject: LadderView, ax: Any = None) -> Any:
         role = "compute" if number else "gap"
         ax.barh(number, step.time, height=0.65, color=PAINTS[role].light, edgecolor=_edge(role))
         gain = f", {view.gain(number):.2f}x" if number else ""
+        gain += f" (measured: {view.measured(number)})" if number and step.measured else ""
         ax.text(step.time + most / 80, number, f"{view.shown(number)}{gain}", va="center",
                 fontsize=8)  # fmt: skip
     _title(ax, view.headline(), 84)

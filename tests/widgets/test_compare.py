@@ -1,9 +1,10 @@
 """Plain and fast side by side: a step for each switch that changes the code, times that are the
-runs', and measured ladders in their place."""
+runs', on one axis, and measured gains beside them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ import tilelab
 from tests.attention import flash_attention
 from tests.kernels import gemm
 from tilelab import widgets
+from tilelab.bench import rows as bench_rows
 from tilelab.bench.table import Row, Table
 from tilelab.errors import TileError
-from tilelab.tile.structure import PLAIN, SWITCHES
+from tilelab.tile.structure import FOLD_CLEAR, IN_FLIGHT, PERSISTENT, PLAIN, STAGED_STORES, SWITCHES
 from tilelab.views import from_json
 from tilelab.views.variants import TEXTBOOK
 from tilelab.widgets import compare_panel
@@ -100,28 +102,56 @@ def test_a_kernel_without_structure_has_nothing_to_compare() -> None:
         compare_panel(plain)
 
 
-def ladder_file(folder: Path) -> Path:
+def ladder_file(folder: Path, named: Sequence[str]) -> Path:
     rows: list[Row] = []
-    for size, rates in (("4096^3", (500.0, 600.0, 750.0)), ("8192^3", (510.0, 640.0, 740.0))):
-        for k, rate in enumerate(rates):
-            before = rates[max(k - 1, 0)]
+    for size, first in (("4096^3", 500.0), ("8192^3", 510.0)):
+        for k, name in enumerate(named):
             values: dict[str, float | None] = {
-                "tilelab": rate, "to textbook": rate / rates[0], "to step before": rate / before,
+                "tilelab": first + 100 * k, "to textbook": 1 + 0.2 * k, "to step before": 1.0,
             }  # fmt: skip
-            rows.append(Row(f"fp16 {size}, s3: step {k}", "TFLOP/s", values))
+            rows.append(Row(f"fp16 {size}, s3: {name}", "TFLOP/s", values))
     table = Table("ladder", "tilelab bench ladder", "2026-01-01", "a GPU", rows)
     path = folder / "ladder.json"
     path.write_text(json.dumps([table.to_json()]))
     return path
 
 
-def test_a_measured_ladder_takes_the_place_of_the_modelled_one(kernel: Any, tmp_path: Path) -> None:
-    path = ladder_file(tmp_path)
-    panel = compare_panel(kernel, bench=path, row="fp16 4096^3")
-    ladder = panel.ladder
-    assert [s.name for s in ladder.steps] == ["step 0", "step 1", "step 2"]
-    assert ladder.gain(1) == pytest.approx(1.2) and ladder.total(2) == pytest.approx(1.5)
-    assert "measured on a GPU" in ladder.to_text() and ladder.steps[2].detail == "750 TFLOP/s"
+def test_measured_gains_stand_beside_the_modelled_ones(kernel: Any, tmp_path: Path) -> None:
+    """By the names of steps; a step that the file does not have is said not to be measured."""
+    path = ladder_file(tmp_path, [TEXTBOOK, IN_FLIGHT.what, FOLD_CLEAR.what, PERSISTENT.what])
+    ladder = compare_panel(kernel, bench=path, row="fp16 4096^3").ladder
+    assert [s.measured for s in ladder.steps[:3]] == pytest.approx([1.0, 1.2, 1.4])
+    known = {s.switch: ladder.measured(k) for k, s in enumerate(ladder.steps)}
+    assert known[FOLD_CLEAR.key] == "1.17x" and known[STAGED_STORES.key] == "not measured"
+    words = "measured: fp16 4096^3, s3 on a GPU, 2026-01-01: 500 TFLOP/s at first, 800 with all"
+    assert ladder.measurement.startswith(words) and "1.40 times, measured" in ladder.headline()
+    assert from_json(ladder.to_json()) == ladder and "measured: 1.40 times" in ladder.to_svg()
     for row, words in (("fp16", "several ladders"), ("fp32", "no ladder")):
         with pytest.raises(TileError, match=words):
             compare_panel(kernel, bench=path, row=row)
+    path = ladder_file(tmp_path, ["a step of another version"])
+    with pytest.raises(TileError, match="none of the steps"):
+        compare_panel(kernel, bench=path, row="fp16 4096^3")
+
+
+def test_the_ladder_that_is_measured_has_the_steps_that_are_shown(kernel: Any, panel: Any) -> None:
+    measured = list(bench_rows.ladder(bench_rows.LADDER[0]))
+    assert [v.name for v in panel.variants] == [n for n in measured if n in
+                                                {v.name for v in panel.variants}]  # fmt: skip
+    assert ladder_says(panel) == {"not measured"}
+
+
+def ladder_says(panel: Any) -> set[str]:
+    return {panel.ladder.measured(k) for k in range(len(panel.ladder.steps))}
+
+
+@pytest.mark.parametrize("picture", ["sim", "schedule"])
+def test_times_of_both_sides_have_one_axis(picture: str, panel: Any) -> None:
+    """The shorter run is the shorter picture, and says where it ends."""
+    panel.answer({"picture": picture})
+    views = [v for v in panel.twins() if v.kind in ("timeline", "schedule")]
+    longest = max(v.end for v in views)
+    assert len(views) == 2 and {v.axis for v in views} == {longest}
+    for view in views:
+        assert ("ends at" in view.to_svg()) == (view.end < longest)
+    assert "blocks on each multiprocessor" in panel.state()["sides"][1]["facts"]

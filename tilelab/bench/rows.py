@@ -15,6 +15,7 @@ from tilelab.tile.structure import (
     PRODUCER_WARP,
     STAGED_STORES,
 )
+from tilelab.views.variants import TEXTBOOK
 
 Config = dict[str, Any]
 
@@ -103,25 +104,18 @@ AMPERE = tuple(
     if n == 4096 or config is SEED
 )
 
-LADDER_STEPS = (
-    ("textbook: one ring, a block for each tile", {PLAIN: True}),
-    ("panels of tiles share operands in L2", {GROUP_ORDER.key: GROUP_ORDER.default}),
-    ("first wgmma overwrites, groups in flight",
-     {IN_FLIGHT.key: IN_FLIGHT.default, FOLD_CLEAR.key: FOLD_CLEAR.default}),
-    ("C through shared memory, TMA stores", {STAGED_STORES.key: STAGED_STORES.default}),
-    ("one producer warp", {PRODUCER_WARP.key: PRODUCER_WARP.default}),
-    ("blocks that live as long as the launch, where it pays", {PERSISTENT.key: PERSISTENT.default}),
-)  # fmt: skip
-"""Switches of a GEMM turned on one by one: what each adds, and its pass_configs."""
+_OF_GEMM = (GROUP_ORDER, IN_FLIGHT, FOLD_CLEAR, STAGED_STORES, PRODUCER_WARP, PERSISTENT)
+"""The switches that change a product's code, in the order of SWITCHES, so that the steps are those
+that `tilelab.widgets.compare` shows."""
 
 
 def ladder(row: Measured) -> dict[str, Config]:
     """The row's variants by step, each with the switches of the steps before."""
-    found: dict[str, Config] = {}
-    on: Config = {}
-    for label, adds in LADDER_STEPS:
-        on = {**on, **adds}
-        found[label] = {"pass_configs": on}
+    on: Config = {PLAIN: True}
+    found: dict[str, Config] = {TEXTBOOK: {"pass_configs": on}}
+    for switch in _OF_GEMM:
+        on = {**on, switch.key: switch.default}
+        found[switch.what] = {"pass_configs": on}
     return found
 
 

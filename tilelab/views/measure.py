@@ -11,6 +11,7 @@ from functools import cache
 
 ELLIPSIS = "…"
 SHRINK = 0.8  # the smallest part of its size that a text is drawn with before it is cut
+LEAST_LETTERS = 3  # of a text that is cut
 BOLD, MONO, WIDE = 1.15, 0.61, 1.05
 _EMS = {
     0.30: "iIjlJ'", 0.33: ".,·| ", 0.38: ":;!/-", 0.42: "ftr()[]{}`", 0.47: '"',
@@ -49,8 +50,8 @@ def width_of(text: str, size: float, *, mono: bool = False, bold: bool = False) 
 def cut(
     text: str, room: float, size: float, *, mono: bool = False, bold: bool = False
 ) -> str:  # fmt: skip
-    """`text`, or as much of its beginning as fits `room` pixels with an ellipsis; "" where not
-    even one letter fits."""
+    """`text`, or as much of its beginning as fits `room` pixels with an ellipsis; "" where that
+    would be fewer than LEAST_LETTERS, of which nobody knows the word."""
     if width_of(text, size, mono=mono, bold=bold) <= room:
         return text
     room -= width_of(ELLIPSIS, size, mono=mono, bold=bold)
@@ -60,7 +61,7 @@ def cut(
         if room < 0:
             break
         kept += 1
-    return text[:kept].rstrip() + ELLIPSIS if kept else ""
+    return text[:kept].rstrip() + ELLIPSIS if kept >= LEAST_LETTERS else ""
 
 
 def fitted(

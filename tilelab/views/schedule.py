@@ -53,7 +53,8 @@ class TimedUse:
 @dataclass(frozen=True)
 class ScheduleView(View):
     """One ring of a pipelined loop in one block. `uses` are the first SHOWN_USES of `total`; the
-    sums count all of them."""
+    sums count all of them. `axis`: cycles that the picture has room for, where another beside it
+    is longer."""
 
     kind: ClassVar[str] = "schedule"
     kernel: str
@@ -67,6 +68,12 @@ class ScheduleView(View):
     total: int
     cycles: float
     waited: float
+    axis: float = 0.0
+
+    @property
+    def end(self) -> float:
+        """The cycle at which the last use that is shown gives its slot back."""
+        return max(use.done for use in self.uses)
 
     def headline(self) -> str:
         """How long the loop took, and how much of it the consumer waited."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tilelab.views.svg import Svg
-from tilelab.views.timeline_svg import round_step
+from tilelab.views.timeline_svg import time_axis
 
 if TYPE_CHECKING:
     from tilelab.views.schedule import ScheduleView, TimedUse
@@ -20,8 +20,8 @@ LEGEND = (
 
 class _Chart:
     def __init__(self, view: ScheduleView) -> None:
-        self.end = max(u.done for u in view.uses)
-        self.scale = CHART / max(self.end, 1)
+        self.length = max(view.end, view.axis, 1)
+        self.scale = CHART / self.length
 
     def x(self, cycle: float) -> float:
         return LEFT + cycle * self.scale
@@ -36,7 +36,8 @@ def draw(view: ScheduleView) -> str:
     svg.heading(f"Loop {view.loop}, {view.source} times")
     svg.sub(view.headline(), "ink")
     svg.sub(view.caption())
-    _axis(svg, chart, bottom)
+    time_axis(svg, chart.length, LEFT, chart.scale, (TOP - 2, bottom), view.end)
+    svg.text(LEFT - 34, TOP - 14, "cycle", "muted", size=11, anchor="end")
     for slot in range(view.slots):
         svg.label(LEFT - 10, TOP + slot * ROW + 17, f"slot {slot}", width=80, anchor="end")
         svg.rect(LEFT, TOP + slot * ROW, CHART, ROW - 4, "panel", "grid", radius=3)
@@ -51,16 +52,6 @@ def draw(view: ScheduleView) -> str:
         svg.text(x + 20, bottom + 31, text)
         x += 48 + 6.6 * len(text)
     return svg.render()
-
-
-def _axis(svg: Svg, chart: _Chart, bottom: float) -> None:
-    step, tick = round_step(chart.end / 8), 0.0
-    while tick <= chart.end:
-        x = chart.x(tick)
-        svg.line([(x, TOP - 8), (x, bottom)], "grid", dash="3 3")
-        svg.text(x, TOP - 14, f"{tick:,.0f}", "muted", size=11, anchor="middle")
-        tick += step
-    svg.text(LEFT - 34, TOP - 14, "cycle", "muted", size=11, anchor="end")
 
 
 def _slot(svg: Svg, chart: _Chart, use: TimedUse) -> None:

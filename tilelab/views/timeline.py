@@ -54,7 +54,8 @@ class StageRow:
 @register
 @dataclass(frozen=True)
 class TimelineView(View):
-    """One kernel's modelled timeline. `lanes`: roles, then engines."""
+    """One kernel's modelled timeline. `lanes`: roles, then engines. `axis`: cycles that the
+    picture has room for, where another run beside it is longer."""
 
     kind: ClassVar[str] = "timeline"
     kernel: str
@@ -64,6 +65,12 @@ class TimelineView(View):
     lanes: tuple[str, ...]
     spans: tuple[Span, ...]
     stages: tuple[StageRow, ...]
+    axis: float = 0.0
+
+    @property
+    def end(self) -> float:
+        """The cycle at which the run ends."""
+        return self.cycles
 
     def headline(self) -> str:
         """One sentence: how long, and how much of the copies is hidden."""

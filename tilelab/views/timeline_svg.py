@@ -27,8 +27,10 @@ def draw(view: TimelineView) -> str:
     svg = Svg(f"timeline-{view.kernel}", WIDTH, height, view.title, view.headline())
     svg.heading(view.title)
     svg.sub(view.headline())
-    scale = CHART / max(view.cycles, 1)
-    _axis(svg, view, scale, bottom)
+    length = max(view.cycles, view.axis, 1)
+    scale = CHART / length
+    time_axis(svg, length, LEFT, scale, (TOP, bottom), view.end)
+    svg.text(LEFT - 10, TOP - 12, "cycle", "muted", size=11, anchor="end")
     for number, lane in enumerate(view.lanes):
         y = TOP + number * ROW
         svg.label(LEFT - 10, y + 16, lane, size=12, width=LEFT - 26, anchor="end")
@@ -45,15 +47,22 @@ def draw(view: TimelineView) -> str:
     return svg.render()
 
 
-def _axis(svg: Svg, view: TimelineView, scale: float, bottom: float) -> None:
-    step = round_step(view.cycles / 8)
-    tick = 0.0
-    while tick <= view.cycles:
-        x = LEFT + tick * scale
-        svg.line([(x, TOP - 6), (x, bottom)], "grid", dash="3 3")
-        svg.text(x, TOP - 12, f"{tick:,.0f}", "muted", size=11, anchor="middle")
+def time_axis(
+    svg: Svg, length: float, left: float, scale: float, rows: tuple[float, float], end: float
+) -> None:  # fmt: skip
+    """Round cycles above the rows (their top and bottom), and a line where a run ends before the
+    axis does."""
+    top, bottom = rows
+    step, tick = round_step(length / 8), 0.0
+    while tick <= length:
+        x = left + tick * scale
+        svg.line([(x, top - 6), (x, bottom)], "grid", dash="3 3")
+        svg.text(x, top - 12, f"{tick:,.0f}", "muted", size=11, anchor="middle")
         tick += step
-    svg.text(LEFT - 10, TOP - 12, "cycle", "muted", size=11, anchor="end")
+    if end < length:
+        x = left + end * scale
+        svg.line([(x, top - 6), (x, bottom + 4)], "ink", width=1.5)
+        svg.text(x, bottom + 14, f"ends at {end:,.0f}", size=11, anchor="middle")
 
 
 def round_step(least: float) -> float:

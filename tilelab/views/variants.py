@@ -5,7 +5,7 @@ Hides which switches change a kernel (`tile.structure`), and which blocks stand 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,9 @@ from tilelab.views.ladder import LadderStep, LadderView
 
 TEXTBOOK = "as in a textbook"
 MODEL = (
-    "modelled: one block alone on a multiprocessor. What a step gains by sharing L2 or by blocks "
-    "that stay resident is not in the model; `tilelab bench ladder` measures it."
+    "modelled: one block alone on a multiprocessor. What a step gains because a second block has "
+    "room there, because neighbours share L2, or because blocks stay is not in the model; "
+    "`tilelab bench ladder --json FILE` measures it on a GPU, and bench=FILE puts it here."
 )
 
 
@@ -46,12 +47,18 @@ def variants(kernel: Compiled) -> list[Variant]:
     return found
 
 
-def modelled(found: Sequence[Variant], runs: Sequence[SimReport]) -> LadderView:
-    """The steps with the cycles of their runs, each as `longest_run` gives it."""
-    steps = [LadderStep(v.name, v.switch, run.cycles, facts(v.kernel))
+def modelled(
+    found: Sequence[Variant], runs: Sequence[SimReport],
+    measured: Mapping[str, float] | None = None, measurement: str = "",
+) -> LadderView:  # fmt: skip
+    """The steps with the cycles of their runs, each as `longest_run` gives it, and the measured
+    gains over the first step by the names of steps."""
+    known = measured or {}
+    steps = [LadderStep(v.name, v.switch, run.cycles, facts(v.kernel), known.get(v.name))
              for v, run in zip(found, runs, strict=True)]  # fmt: skip
     name = found[0].kernel.program.name
-    return LadderView(f"Steps of {name}", name, "cycles", "modelled", MODEL, tuple(steps))
+    return LadderView(f"Steps of {name}", name, "cycles", "modelled", MODEL, tuple(steps),
+                      measurement)  # fmt: skip
 
 
 def longest_run(kernel: Compiled, inputs: Sequence[Any]) -> SimReport:

@@ -152,8 +152,9 @@ def compare(
     kernel: the fast one. plain: another kernel of the same parameters; by default the same
     program in the textbook's structure, with a step for each switch that changes its code.
     inputs: the kernel's arguments for the runs, on the CPU (default: random ones). bench: a file
-    of `tilelab bench ladder --json FILE`, whose rows beginning with `row` take the place of the
-    modelled times. TileValueError (TL1711) where nothing differs, (TL1716) for a wrong file.
+    of `tilelab bench ladder --json FILE`, of which the rows that begin with `row` give each step
+    its measured gain; a step without one says so. TileValueError (TL1711) where nothing differs,
+    (TL1716) for a wrong file.
     """
     return host(compare_panel(kernel, plain, *inputs, bench=bench, row=row))
 
@@ -169,8 +170,8 @@ def compare_panel(
         pair = (Variant(_kernel(plain).name, "", plain),
                 Variant(_kernel(kernel).name, "", kernel))  # fmt: skip
         found = list(pair)
-    ladder = None if bench is None else steps.measured(bench_rows(bench), row)
-    return ComparePanel(found, inputs, ladder)
+    gains = None if bench is None else steps.measured(bench_rows(bench), row)
+    return ComparePanel(found, inputs, gains)
 
 
 answer_all(globals(), __all__, "widgets")

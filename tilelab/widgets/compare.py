@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from tilelab.errors import TileValueError
 from tilelab.sim import SimReport
 from tilelab.views import LadderView, View, show, timeline_views
-from tilelab.views.variants import Variant, facts, longest_run, modelled
+from tilelab.views.variants import Variant, longest_run, modelled
 from tilelab.widgets import steps
 from tilelab.widgets.panel import wish
 
@@ -22,13 +22,15 @@ PICTURES = {
 
 
 class ComparePanel:
-    """Two variants side by side. `ladder`: measured steps to draw in place of the modelled ones."""
+    """Two variants side by side. `gains`: measured ones, shown beside the modelled times.
+    TileValueError (TL1711) for variants without a difference, (TL1716) for gains of none of the
+    steps."""
 
     script: ClassVar[str] = "compare"
 
     def __init__(
         self, found: Sequence[Variant], inputs: Sequence[Any] = (),
-        ladder: LadderView | None = None,
+        gains: steps.Gains | None = None,
     ) -> None:  # fmt: skip
         if len(found) < 2:
             raise TileValueError(
@@ -36,9 +38,16 @@ class ComparePanel:
                 code="TL1711",
                 hint="compare a kernel with a T.Pipelined loop, or give two kernels",
             )  # fmt: skip
+        if gains is not None and not {v.name for v in found} & {*gains.times}:
+            raise TileValueError(
+                f"none of the steps of {found[-1].kernel.program.name} was measured there: "
+                f"{', '.join(gains.times)}",
+                code="TL1716",
+                hint="make the file with this version: tilelab bench ladder --json FILE",
+            )
         self.variants = list(found)
         self._inputs = tuple(inputs)
-        self._measured = ladder
+        self._gains = gains or steps.Gains({}, "")
         self._runs: dict[int, SimReport] = {}
         self.sides = [0, len(found) - 1]
         self.picture = "sim"
@@ -51,9 +60,8 @@ class ComparePanel:
     @cached_property
     def ladder(self) -> LadderView:
         """The steps with their times."""
-        return self._measured or modelled(
-            self.variants, [self._run(number) for number in range(len(self.variants))]
-        )
+        runs = [self._run(number) for number in range(len(self.variants))]
+        return modelled(self.variants, runs, self._gains.times, self._gains.remark)
 
     def state(self) -> dict[str, Any]:
         """The ladder, and both sides with the chosen picture."""
@@ -62,14 +70,19 @@ class ComparePanel:
             "title": f"Structure of {self.variants[-1].kernel.program.name}",
             "headline": ladder.headline(),
             "names": [v.name for v in self.variants],
-            "sides": [self._side(number) for number in self.sides],
+            "sides": [
+                {"variant": number, "facts": steps.room(self.variants[number].kernel),
+                 "svgs": [view.to_svg() for view in views]}
+                for number, views in zip(self.sides, self._pictures(), strict=True)
+            ],
             "picture": self.picture,
             "pictures": PICTURES,
             "ladder": ladder.to_svg(),
-            "head": ["step", ladder.unit, "to the step before", "to the first", "has"],
+            "head": ["step", ladder.unit, "to the step before", "to the first", "measured",
+                     "has"],
             "rows": [
                 [s.name, round(s.time, 1), f"{ladder.gain(k):.2f}x", f"{ladder.total(k):.2f}x",
-                 s.detail]
+                 ladder.measured(k), s.detail]
                 for k, s in enumerate(ladder.steps)
             ],
         }  # fmt: skip
@@ -84,8 +97,10 @@ class ComparePanel:
 
     def twins(self) -> tuple[View, ...]:
         """The ladder, then the chosen picture of both sides."""
-        pictures = [v for number in self.sides for v in self._views(number)]
-        return (self.ladder, *pictures)
+        return (self.ladder, *(view for views in self._pictures() for view in views))
+
+    def _pictures(self) -> list[list[View]]:
+        return steps.on_one_axis([self._views(number) for number in self.sides])
 
     def _views(self, number: int) -> Sequence[View]:
         kernel = self.variants[number].kernel
@@ -100,11 +115,3 @@ class ComparePanel:
         if number not in self._runs:
             self._runs[number] = longest_run(self.variants[number].kernel, self.inputs)
         return self._runs[number]
-
-    def _side(self, number: int) -> dict[str, Any]:
-        variant = self.variants[number]
-        return {
-            "variant": number,
-            "facts": facts(variant.kernel),
-            "svgs": [view.to_svg() for view in self._views(number)],
-        }

@@ -37,7 +37,7 @@ function draw(body, state, ask, memory) {
   ];
   if (state.sass.length)
     parts.push(listing("SASS", state.sass.map(([n, t, p]) => [n, t, p, false]), memory, "sass"));
-  body.append(
+  fill(body, {}, [
     node("h3", {}, `${state.title}: ${state.summary}`),
     node("div", { class: "tl-bar" },
       choice("pass", names, String(state.chosen), (k) => go(Number(k)), "pass"),
@@ -49,7 +49,7 @@ function draw(body, state, ask, memory) {
     node("p", {}, step.caption),
     step.notes.length ? node("ul", {}, step.notes.map((text) => node("li", {}, text))) : null,
     status,
-    node("div", { class: "tl-panes" }, ...parts));
+    node("div", { class: "tl-panes" }, ...parts)]);
   const follow = (event) => {
     const line = event.target.closest?.(".tl-line");
     if (line && line.dataset.python) light(body, line.dataset.python.split(" "), status);

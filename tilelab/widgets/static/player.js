@@ -1,14 +1,14 @@
 // Simulation player: a cursor over the modelled timeline; each step lights the Python line at work.
 const ROLES = { copy: "load", store: "good", products: "compute", arithmetic: "other",
   "shared memory": "barrier", wait: "gap" };  // as in the static picture
-const LANE_H = 30, LABEL_W = 130, CHART_W = 760;
+const LANE_H = 30, LABEL_W = 130, CHART_W = 760, EDGE = 34; // room for half of the last number
 
 // Spans of lines with a finding have a border and, the first of each track, an exclamation mark.
 function chart(kernel, time, marked) {
   const height = kernel.lanes.length * LANE_H + 24, scale = CHART_W / Math.max(kernel.cycles, 1);
-  const root = shape("svg", { width: LABEL_W + CHART_W + 10, height, role: "img",
+  const root = shape("svg", { width: LABEL_W + CHART_W + EDGE, height, role: "img",
     style: "min-width: 700px",
-    viewBox: `0 0 ${LABEL_W + CHART_W + 10} ${height}`, "aria-label": kernel.headline });
+    viewBox: `0 0 ${LABEL_W + CHART_W + EDGE} ${height}`, "aria-label": kernel.headline });
   kernel.lanes.forEach((name, k) => {
     root.append(shape("text", { x: 4, y: k * LANE_H + 20, "font-size": 12,
       fill: "var(--tl-ink)" }, name));
@@ -102,7 +102,7 @@ function draw(body, state, ask, memory) {
     play.textContent = "pause";
   }, "play");
   memory.stop = () => { clearInterval(memory.timer); memory.timer = null; play.textContent = "play"; };
-  body.append(...[node("h3", {}, state.title), node("p", {}, state.headline),
+  fill(body, {}, [node("h3", {}, state.title), node("p", {}, state.headline),
     node("div", { class: "tl-bar" },
       field("block", state.block, (text) => ask({ block: Number(text) }), "block",
         { type: "number", min: 0, max: Math.max(state.blocks - 1, 0) }),
@@ -114,10 +114,10 @@ function draw(body, state, ask, memory) {
     status, kernel ? frame : node("p", { class: "tl-muted" },
       "This block has no events: nothing was run, or their number went over the limit."),
     kernel ? legend(Object.entries(ROLES).map(([what, role]) => [`var(--tl-${role})`, what])) : null,
-    node("div", { class: "tl-panes" }, now, source)].filter(Boolean));
-  if (state.findings.length) body.append(node("ul", { class: "tl-findings" }, state.findings.map((f) =>
-    node("li", {}, node("pre", { class: "tl-problem" }, f.where)))));
-  if (kernel) body.append(folded("busy cycles as a table", () => table(kernel.headline, kernel.head,
-    kernel.rows), memory, "rows"));
+    node("div", { class: "tl-panes" }, now, source),
+    state.findings.length ? node("ul", { class: "tl-findings" }, state.findings.map((f) =>
+      node("li", {}, node("pre", { class: "tl-problem" }, f.where)))) : null,
+    kernel ? folded("busy cycles as a table", () => table(kernel.headline, kernel.head,
+      kernel.rows), memory, "rows") : null]);
   show(memory.time);
 }
