@@ -89,14 +89,15 @@ class Names:
 
 
 def test_constants_become_values() -> None:
-    words = ["a=1", "b=-2.5", "c=True", "d='x'", "e=float16", "f=T.float16", "g=(1, 2)", "h=size"]
+    words = ["a=1", "b=-2.5", "c=True", "d='x'", "e=float16", "f=T.float16", "g=(1, 2)", "h=size",
+             "i=2*size//4", "k=2 * 32", "l=e4m3", "m=size-of"]  # fmt: skip
     assert constants(words, {"T": Names, "size": 64}) == {
         "a": 1, "b": -2.5, "c": True, "d": "x", "e": "float16", "f": "the type", "g": (1, 2),
-        "h": 64,
+        "h": 64, "i": 32, "k": 64, "l": "e4m3", "m": "size-of",
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("words", [["M"], ["2=3"], ["=3"], ["M=1", "M=2"]])
+@pytest.mark.parametrize("words", [["M"], ["2=3"], ["=3"], ["M=1", "M=2"], ["M=1/0"]])
 def test_constants_that_are_none(words: list[str]) -> None:
     with pytest.raises(TileValueError) as caught:
         constants(words, {})

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 from tilelab.calls import did_you_mean, nearest
-from tilelab.errors import TileValueError
+from tilelab.errors import TileError, TileValueError
 from tilelab.target import TARGETS, Target, parse_target
 from tilelab.views import ALL_KINDS, DEFAULT_KINDS, MAKERS
 
@@ -157,8 +157,9 @@ def outputs_argument(text: str) -> list[int]:
 def constants(words: Sequence[str], names: Mapping[str, Any]) -> dict[str, Any]:
     """`key=value` words as keyword arguments.
 
-    A value is a Python literal (`1024`, `True`, `"float16"`, `(64, 64)`), a name or dotted name
-    of `names` (`T.float16`), or else plain text (`float16`).
+    A value is Python: a literal (`1024`, `True`, `"float16"`, `(64, 64)`), or an expression of
+    names in `names` (`T.float16`, `2*size`); or else plain text (`float16`). TileValueError
+    (TL1702) for an expression that fails.
     """
     found: dict[str, Any] = {}
     for word in words:
@@ -173,13 +174,18 @@ def constants(words: Sequence[str], names: Mapping[str, Any]) -> dict[str, Any]:
 
 def _value(text: str, names: Mapping[str, Any]) -> Any:
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        pass
-    head, *rest = text.split(".")
-    if head not in names:
+        tree = ast.parse(text, mode="eval")
+    except SyntaxError:
         return text
-    value = names[head]
-    for part in rest:
-        value = getattr(value, part)
-    return value
+    used = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    if not all(name in names for name in used):
+        return text
+    try:
+        return eval(compile(tree, "<constant>", "eval"), dict(names))  # the reader's own words
+    except TileError:
+        raise
+    except Exception as error:
+        raise usage_error(
+            f"the constant {text} cannot be worked out: {error}",
+            "write a number, a text, or an expression of names",
+        ) from error

@@ -188,7 +188,7 @@ def look_up_input(name: str, names: Mapping[str, Any]) -> Any:
 def inputs_for(kernel: JITKernel, names: Mapping[str, Any], given: Sequence[str]) -> list[Any]:
     """The inputs of a kernel from a namespace: the names given, else those of its parameters.
 
-    TileRuntimeError (TL1705) names the parameters that are not there.
+    TileRuntimeError (TL1705) names what is not there, or how many were given.
     """
     outputs = {i % len(kernel.params) for i in kernel.out_idx}
     wanted = [p for i, p in enumerate(kernel.params) if i not in outputs]
@@ -196,7 +196,9 @@ def inputs_for(kernel: JITKernel, names: Mapping[str, Any], given: Sequence[str]
     missing = [word for word in words if word not in names]
     if missing or len(words) != len(wanted):
         shapes = ", ".join(_described(p) for p in wanted)
-        lacking = f": {', '.join(missing)} not defined" if missing else ""
+        lacking = f": {', '.join(missing)} not defined" if missing else (
+            f", not {len(words)}: {', '.join(words)}"
+        )  # fmt: skip
         raise TileRuntimeError(
             f"{kernel.name} takes {len(wanted)} inputs ({shapes}){lacking}", code=NO_INPUT,
             hint="define variables with the parameters' names, or list them: --inputs a,b; "

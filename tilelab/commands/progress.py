@@ -120,6 +120,10 @@ def progress(label: str, line: Line | None = None, patience: float = PATIENCE) -
     try:
         yield
         outcome = "took"
+    except KeyboardInterrupt:
+        outcome = "interrupted after"
+        # Without the frames of the step, which are of no use to who stopped it.
+        raise KeyboardInterrupt(f"{label}, after {ticker.seconds:.1f} s") from None
     finally:
         ticker.stop()
         if ticker.spoke:

@@ -7,9 +7,10 @@ GitHub, in nbconvert and nbviewer.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from tilelab.commands.progress import NotebookLine, progress
 from tilelab.kernel import JITKernel
 from tilelab.layout import Fragment, SharedLayout, TableFragment
 from tilelab.views import FragmentView, Report, View, show
@@ -53,6 +54,29 @@ def _display(shown: Any) -> None:
     IPython.display.display(shown)  # pyright: ignore[reportUnknownMemberType]
 
 
+_shown: dict[str, tuple[int, list[Any]]] = {}
+"""Cell -> the number of its last run, and the widgets that this module showed there."""
+
+
+def _own(widget: Any) -> None:
+    """Remember a widget that nobody else holds, and close those of the cell's last run, which the
+    notebook has cleared: a cell that is run again and again keeps one widget, not all of them."""
+    import IPython  # lazy, as above
+
+    shell: Any = IPython.get_ipython()  # pyright: ignore[reportPrivateImportUsage]
+    header: Any = getattr(shell, "parent_header", None) or {}
+    cell = header.get("metadata", {}).get("cellId")  # what JupyterLab and VS Code call it
+    if cell is None:
+        return
+    run, old = _shown.get(cell, (shell.execution_count, []))
+    if run != shell.execution_count:
+        for each in old:
+            each.layout.close()  # a model of its own, which the widget leaves open
+            each.close()
+        old = []
+    _shown[cell] = (shell.execution_count, [*old, widget])
+
+
 def show_report(report: Report) -> None:
     """Display a report's views, as widgets where its kernel is at hand."""
     if not report.views:
@@ -63,8 +87,17 @@ def show_report(report: Report) -> None:
         if make is None or not isinstance(report.subject, JITKernel):
             _display(view)
         elif view.kind not in done:  # a widget shows all loops, or all kernels, at once
-            _display(host(make(report.subject, view)))
+            with progress(f"drawing the {view.kind} of {report.name}", NotebookLine()):
+                widget = host(make(report.subject, view))
+            _own(widget)
+            _display(widget)
         done.add(view.kind)
+
+
+def pictures(kernel: JITKernel, kinds: Sequence[str]) -> Report:
+    """The views of a kernel; a run of many blocks tells how long it takes."""
+    with progress(f"drawing {kernel.name}", NotebookLine()):
+        return show(kernel, *kinds)
 
 
 def _show_kernel(kernel: JITKernel) -> None:
@@ -72,7 +105,9 @@ def _show_kernel(kernel: JITKernel) -> None:
 
 
 def _show_layout(layout: Any) -> None:
-    _display(host(layout_panel(layout)))
+    widget = host(layout_panel(layout))
+    _own(widget)
+    _display(widget)
 
 
 def install(shell: Any) -> None:

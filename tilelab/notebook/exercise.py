@@ -19,7 +19,7 @@ from typing import Any
 
 from tilelab.commands.arguments import HelpShown, Parser, split_line
 from tilelab.errors import TileRuntimeError
-from tilelab.notebook.registry import Magic
+from tilelab.notebook.registry import Magic, not_first
 
 CELL, LINE = "exercise", "exercise_points"
 LIMIT_SECONDS = 900
@@ -169,4 +169,7 @@ class ExerciseMagics:
 def magics(shell: Any) -> dict[Magic, Callable[..., Any]]:
     """`%%exercise` and `%exercise_points` of one shell."""
     made = ExerciseMagics(shell)
-    return {("cell", CELL): made.cell, ("line", LINE): made.points}
+    return {
+        ("cell", CELL): made.cell, ("line", LINE): made.points,
+        ("line", f"%{CELL}"): not_first(CELL),
+    }  # fmt: skip

@@ -32,9 +32,8 @@ from tilelab.commands.run import DEVICES, device
 from tilelab.kernel import JITKernel
 from tilelab.notebook import display
 from tilelab.notebook.errors import CellSyntaxError
-from tilelab.notebook.registry import Magic
+from tilelab.notebook.registry import Magic, not_first
 from tilelab.runtime import doctor
-from tilelab.views import show
 
 CELL, LINE = "tilelang", "tilelab"
 
@@ -96,7 +95,7 @@ class Magics:
         variable = options.name or f"{found.removesuffix('_kernel')}_kernel"
         names[variable] = kernel
         if options.show:
-            display.show_report(show(kernel, *options.show))
+            display.show_report(display.pictures(kernel, options.show))
         print_text(f"{variable} = {kernel!r}")
         if options.run or options.inputs:
             self._run(kernel, variable, options)
@@ -125,7 +124,7 @@ class Magics:
         if not options.show:
             print_text(repr(kernel))
             return None
-        return show(kernel, *options.show)
+        return display.pictures(kernel, options.show)
 
     def _compile(self, name: str, options: Any) -> JITKernel:
         names = self._shell.user_ns
@@ -202,5 +201,6 @@ def magics(shell: Any) -> dict[Magic, Callable[..., Any]]:
     """`%%tilelang` and `%tilelab` of one shell."""
     made = Magics(shell)
     return {
-        ("cell", CELL): made.cell, ("line", CELL): made.alone, ("line", LINE): made.line
+        ("cell", CELL): made.cell, ("line", CELL): made.alone, ("line", LINE): made.line,
+        ("line", f"%{CELL}"): not_first(CELL),
     }  # fmt: skip
