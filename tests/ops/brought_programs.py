@@ -11,6 +11,7 @@ import torch
 
 import tilelab
 import tilelab.language as T
+from tests.ops.example_programs import CHECKS as EXAMPLES
 
 
 def check_run_time_extents(target: Any, device: str) -> None:
@@ -292,5 +293,5 @@ CHECKS: tuple[Callable[[Any, str], None], ...] = (
     check_run_time_extents, check_run_time_extents_of_a_role, check_copies_of_elements,
     check_flattened_fragment, check_helpers_and_variables, check_private_reductions,
     check_atomics_of_tiles_and_runs, check_barriers_of_operations, check_tensors_left_out,
-    check_signs_by_shifts,
+    check_signs_by_shifts, *EXAMPLES,
 )  # fmt: skip

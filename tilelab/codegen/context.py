@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tilelab.codegen.names import Names
 from tilelab.codegen.preamble import Preamble
 from tilelab.codegen.source import Writer
 from tilelab.errors import TileInternalError
-from tilelab.ir import Buffer, Expr, Node, Var
+from tilelab.ir import Buffer, Expr, Node, Var, walk
 from tilelab.ir.rewrite import substitute
 from tilelab.thread.nodes import TensorMap, ThreadKernel
 
@@ -26,6 +28,15 @@ class Context:
     out: Writer
     declared: set[int] = field(default_factory=set[int])
     inlined: dict[Var, Expr] = field(default_factory=dict[Var, Expr])
+
+    @cached_property
+    def _mentions(self) -> Counter[int]:
+        return Counter(id(n) for n in walk(self.kernel.body) if isinstance(n, Var))
+
+    def is_wanted(self, result: Var) -> bool:
+        """Whether something reads the result of an instruction: a function of the program's own
+        that is called as a statement may return nothing."""
+        return self._mentions[id(result)] > 1
 
     def resolve(self, e: Expr) -> Expr:
         """`e` with the variables of single-iteration loops replaced."""

@@ -29,6 +29,8 @@ def emit(program: Program) -> CudaSource:
         kernel(Context(k, Names({name}), preamble, out), name)
         spans.append(KernelSpan(name, first, len(out.lines)))
     own = dict.fromkeys(text for k in program.kernels for text in k.sources)
+    for text in own:
+        preamble.use_imported(text)
     return _joined(preamble, out, spans, [line for text in own for line in [*text.split("\n"), ""]])
 
 

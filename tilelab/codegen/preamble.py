@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tilelab.codegen.imported import declarations, headers_for
 from tilelab.codegen.values import TYPEDEFS
 from tilelab.dtypes import DType
 from tilelab.thread.intrinsic import Intrinsic
@@ -41,6 +42,7 @@ class Preamble:
         self._intrinsics: dict[str, Intrinsic] = {}
         self._helpers: dict[str, None] = {}
         self._floor: dict[str, None] = {}
+        self._imported: dict[str, None] = {}
 
     def use_type(self, dtype: DType) -> None:
         """A value of `dtype` is named in the text."""
@@ -65,6 +67,11 @@ class Preamble:
         self._floor.setdefault(name)
         return f"tl::{name}"
 
+    def use_imported(self, text: str) -> None:
+        """CUDA text of the program's own stands before the kernels."""
+        self._headers.update(headers_for(text))
+        self._imported.update(dict.fromkeys(declarations(text)))
+
     def lines(self, body: str) -> list[str]:
         """The head for kernels whose text is `body`, ending in an empty line."""
         texts = list(helper_texts(self._intrinsics.values(), self._helpers))
@@ -76,6 +83,7 @@ class Preamble:
             for short, spelling in TYPEDEFS.items()
             if re.search(rf"\b{short}\b", everything)
         ]
+        head += [line for text in self._imported for line in text.split("\n")]
         if re.search(r"\bTensorMap\b", everything):
             head += TENSOR_MAP.split("\n")
         if helpers:

@@ -129,7 +129,7 @@ def _invoke(stmt: Invoke, ctx: Context) -> str:
     pairs = zip(record.operands, stmt.operands, strict=True)
     texts = {param.name: operand(param, value, ctx) for param, value in pairs}
     call = record.call.format(**texts) + ";"
-    if stmt.result is None:
+    if stmt.result is None or not ctx.is_wanted(stmt.result):
         return call
     kind = stmt.result.dtype
     ctx.preamble.use_type(kind)

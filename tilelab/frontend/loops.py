@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Protocol
 from tilelab.dtypes import promote
 from tilelab.errors import Loc, TileTypeError, TileValueError
 from tilelab.frontend.leaving import without_continue
+from tilelab.frontend.nested import unnested
 from tilelab.frontend.session import OpenKernel, Session, open_kernel
 from tilelab.ir import (
     Expr,
@@ -96,7 +97,7 @@ class ParallelLoop(_NotIterable):
     independent: bool = field(default=True, init=False)
 
     def open(self, session: Session, names: tuple[str, ...], loc: Loc | None) -> tuple[Any, Finish]:
-        """Open one ParallelFor."""
+        """Open one ParallelFor; one inside another is an axis of it."""
         session.hint = names or None
         zero, one = as_expr(0), as_expr(1)
         sizes = tuple(as_expr(e) for e in self.extents)
@@ -113,7 +114,9 @@ class ParallelLoop(_NotIterable):
             once = seq(without_continue(body), loc)
             if any(const_int(e) == 0 for e in extents):  # no point: nothing happens, as in range(0)
                 return
-            session.emit(ParallelFor(variables, extents, once, self.attrs, loc=loc))  # type: ignore[arg-type]
+            box = ParallelFor(variables, extents, once, self.attrs, loc=loc)  # type: ignore[arg-type]
+            for stmt in unnested(box):
+                session.emit(stmt)
 
         return variables[0] if len(variables) == 1 else list(variables), finish
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,13 +86,26 @@ def _argument(value: Any) -> tuple[Role, Operand]:
     return "value", as_expr(value)
 
 
+def _dtype_by_name(call: Callable[..., Any]) -> Callable[..., Any]:
+    """`call`, whose first argument `dtype` may come by name beside the others by position."""
+
+    @functools.wraps(call)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        first = (kwargs.pop("dtype"),) if args and "dtype" in kwargs else ()
+        return call(*first, *args, **kwargs)
+
+    return forward
+
+
+@_dtype_by_name
 def call_extern(dtype: Any, func_name: str, *args: Any) -> Any:
     """Call a C function of the program's own (see T.import_source): numbers by value, buffers,
-    T.access_ptr and T.address_of as pointers. `dtype` is what it returns ("handle": nothing).
+    T.access_ptr and T.address_of as pointers. `dtype`, first or by name, is what it returns
+    ("handle": nothing).
 
     The simulator calls the Python function given to tilelab.register_extern for that name.
     """
-    if not func_name.replace("::", "").isidentifier():
+    if not str(func_name).replace("::", "").isidentifier():
         raise TileValueError(
             f"{func_name!r} is no name of a C function", code="TL1762", loc=session().loc(),
             hint='name a function, such as "my_function" or "space::my_function"',

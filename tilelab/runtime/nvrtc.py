@@ -9,11 +9,12 @@ import ctypes
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from tilelab.codegen.imported import HOST_HEADERS
 from tilelab.errors import Loc, TileError, TileRuntimeError, TileValueError
 from tilelab.runtime import wheels
 
@@ -139,13 +140,13 @@ def compile_cubin(
     started = time.perf_counter()
     arguments = [f"--gpu-architecture={arch}", *BASE_OPTIONS, *_include_options(source), *options]
     program = ctypes.c_void_p()
+    texts, names = _texts(HOST_HEADERS.values()), _texts(HOST_HEADERS)
     api.check(
-        "nvrtcCreateProgram",
-        ctypes.byref(program), source.encode(), name.encode(), ctypes.c_int(0), None, None,
+        "nvrtcCreateProgram", ctypes.byref(program), source.encode(), name.encode(),
+        ctypes.c_int(len(HOST_HEADERS)), texts, names,
     )  # fmt: skip
     try:
-        array = (ctypes.c_char_p * len(arguments))(*[a.encode() for a in arguments])
-        status = api.call("nvrtcCompileProgram", program, len(arguments), array)
+        status = api.call("nvrtcCompileProgram", program, len(arguments), _texts(arguments))
         log = api.text(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
         if status:
             raise _failure(log, source, arch, name, locate)
@@ -155,6 +156,11 @@ def compile_cubin(
     resources = parse_resources(log)
     warnings = parse_warnings(log, resources)
     return Cubin(image, log, arch, resources, warnings, time.perf_counter() - started)
+
+
+def _texts(texts: Iterable[str]) -> ctypes.Array[ctypes.c_char_p]:
+    encoded = [t.encode() for t in texts]
+    return (ctypes.c_char_p * len(encoded))(*encoded)
 
 
 def _include_options(source: str) -> list[str]:
