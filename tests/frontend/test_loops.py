@@ -1,5 +1,7 @@
 """Loops of Python inside traced code: what each means."""
 
+from typing import Any
+
 import pytest
 
 import tilelab.language as T
@@ -243,3 +245,35 @@ def test_loop_else(loop: str) -> None:
                         A[0] = 1
                     else:
                         A[0] = 2
+
+
+def between(kind: str) -> Any:
+    """A T.Parallel loop that cannot be one with the loop around it."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 8), "int32"), n: T.int32):
+        with T.Kernel(1):
+            for i in T.Parallel(4):
+                if kind == "value":
+                    first = A[i, 0]
+                    for j in T.Parallel(8):
+                        A[i, j] = first
+                elif kind == "extent":
+                    for j in T.Parallel(A[n, 0] + i):
+                        A[i, j] = 0
+                else:
+                    for _ in T.serial(i + 1):
+                        for j in T.Parallel(8):
+                            A[i, j] = 0
+
+    return main
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("value", "of a buffer that the loop writes"), ("extent", "no known bound"),
+     ("loop", "another length for each point")],
+)  # fmt: skip
+def test_nested_parallel_loops_that_are_not_one(kind: str, why: str) -> None:
+    with expect(NotImplementedError, "TL1714", why):
+        _ = between(kind).function

@@ -1,4 +1,4 @@
-"""Programs of the kinds of TileLang's examples: nested T.Parallel loops; for CPU and CUDA tensors."""
+"""Programs of the kinds of TileLang's examples, for CPU and CUDA tensors."""
 
 from __future__ import annotations
 
@@ -13,22 +13,17 @@ import tilelab.language as T
 
 
 def check_nested_loops(target: Any, device: str) -> None:
-    """Statements before, between and behind; branches; a serial loop between; a triangle."""
+    """Statements before and behind an inner loop, and one in each branch."""
 
     @T.prim_func
     def main(
         A: T.Tensor((24, 40), "float32"), row: T.Tensor((24,), "int32"),
         B: T.Tensor((24, 40), "float32"), S: T.Tensor((24,), "float32"),
-        L: T.Tensor((24, 40), "int32"), n: T.int32,
     ):  # fmt: skip
         with T.Kernel(1, threads=64):
             f = T.alloc_fragment((24, 40), "float32")
             s = T.alloc_shared((24,), "float32")
             T.copy(A, f)
-            for i in T.parallel(24):
-                for j in T.parallel(40):
-                    if i >= n:
-                        f[i, j] = 0
             for i in T.Parallel(24):
                 k = row[i]
                 s[i] = k
@@ -40,28 +35,86 @@ def check_nested_loops(target: Any, device: str) -> None:
                     for j in T.Parallel(20):
                         f[i, j] -= k
                     S[i] = -1
+            T.copy(f, B)
+
+    a = torch.randn(24, 40, device=device)
+    row = torch.randint(0, 6, (24,), dtype=torch.int32, device=device)
+    b, s = tilelab.compile(main, out_idx=[2, 3], target=target)(a, row)
+    many = row > 2
+    want = a + torch.where(many, row, 0)[:, None]
+    want[:, :20] -= torch.where(many, 0, row)[:, None]
+    assert torch.allclose(b, want)
+    assert torch.equal(s, torch.where(many, row * 2.0, -1.0))
+
+
+def check_loops_with_others_between(target: Any, device: str) -> None:
+    """A condition, and a serial loop, between the two; an inner extent that the point gives."""
+
+    @T.prim_func
+    def main(A: T.Tensor((24, 40), "float32"), L: T.Tensor((24, 40), "int32"), n: T.int32):
+        with T.Kernel(1, threads=64):
+            for i in T.parallel(24):
+                for j in T.parallel(40):
+                    if i >= n:
+                        A[i, j] = 0
             for i in T.Parallel(24):
                 for j in T.Parallel(40):
                     L[i, j] = 0
                 for step in T.serial(3):
                     for j in T.Parallel(i + 1):
                         L[i, j] += step + 1
-            T.copy(f, B)
 
-    kernel = tilelab.compile(main, target=target)
     a = torch.randn(24, 40, device=device)
-    row = torch.randint(0, 6, (24,), dtype=torch.int32, device=device)
-    b, s = torch.empty_like(a), torch.empty(24, device=device)
-    lower = torch.full((24, 40), 9, dtype=torch.int32, device=device)
-    kernel(a, row, b, s, lower, 17)
     want = a.clone()
     want[17:] = 0
-    many = row > 2
-    want += torch.where(many, row, 0)[:, None]
-    want[:, :20] -= torch.where(many, 0, row)[:, None]
-    assert torch.allclose(b, want)
-    assert torch.equal(s, torch.where(many, row * 2.0, -1.0))
+    lower = torch.full((24, 40), 9, dtype=torch.int32, device=device)
+    tilelab.compile(main, target=target)(a, lower, 17)
+    assert torch.equal(a, want)
     assert torch.equal(lower, torch.tril(torch.full_like(lower, 6)))
+
+
+def part_of_fragment(rows: int, parts: int, *, guarded: bool) -> Any:
+    """A product that leaves by parts of its rows, through a smaller tile."""
+    some = rows // parts
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((32, rows), "float16"), B: T.Tensor((32, 128), "float16"),
+        C: T.Tensor((rows, 128), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((32, rows), "float16"), T.alloc_shared((32, 128), "float16")
+            part = T.alloc_shared((some, 128), "float32")
+            c = T.alloc_fragment((rows, 128), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, transpose_A=True, policy=T.GemmWarpPolicy.FullCol, clear_accum=True)
+            for p in range(parts):
+                if guarded:
+                    for i, j in T.Parallel(rows, 128):
+                        if i < some and j < 100:
+                            part[i, j] = c[i + p * some, j] + 1
+                else:
+                    for i, j in T.Parallel(some, 128):
+                        part[i, j] = c[i + p * some, j] + 1
+                for i, j in T.Parallel(some, 100):
+                    C[i + p * some, j] = part[i, j]
+
+    return main
+
+
+def check_parts_of_a_fragment(target: Any, device: str) -> None:
+    """Rows from an offset on are read where they lie, if threads hold them as the first ones."""
+    for rows, parts, stays in ((32, 2, True), (48, 3, True), (64, 4, False)):
+        for guarded in (False, True):
+            kernel = tilelab.compile(part_of_fragment(rows, parts, guarded=guarded), target=target)
+            assert not stays or "_moved" not in kernel.get_kernel_source()
+            a, b = (torch.randn(32, n, device=device).half() for n in (rows, 128))
+            c = torch.zeros(rows, 128, device=device)
+            kernel(a, b, c)
+            want = a.float().T @ b.float() + 1
+            want[:, 100:] = 0
+            assert torch.allclose(c, want, atol=1e-3), (rows, guarded)
 
 
 _HOST_NAMES = """#include <cstdint>
@@ -116,5 +169,6 @@ def _widened(values: Any) -> Any:
 
 
 CHECKS: tuple[Callable[[Any, str], None], ...] = (
-    check_nested_loops, check_imported,
+    check_nested_loops, check_loops_with_others_between, check_imported,
+    check_parts_of_a_fragment,
 )  # fmt: skip

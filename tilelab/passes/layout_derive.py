@@ -1,28 +1,37 @@
 """What a loop's spread asks of the fragments it touches, and the other way round.
 
-An index of a fragment may be a loop variable, a constant 0, or `variable // constant` where the
-spread's digits can be cut there (the fragment is then replicated over the digits below the cut).
+An index of a fragment may be a loop variable, a constant 0, `variable // constant` where the
+spread's digits can be cut there (the fragment is then replicated over the digits below the cut),
+or a variable from an offset on (a number, or that of a serial loop of few iterations) where the
+part from there on lies in the same threads as the first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from tilelab.ir import Binary, Const, Expr, Var, const_int
+from tilelab.ir import Binary, Const, Expr, Var, const_int, walk
+from tilelab.ir.simplify import divisibility, linear, rebuild
 from tilelab.layout import Digit, Fragment, equivalent, tables
 from tilelab.tile.op import Access, Loop
+
+MOST_OFFSETS = 16
+"""Values an offset may take: ptxas writes loops of as many iterations out."""
 
 
 @dataclass(frozen=True)
 class AxisUse:
-    """One axis of a fragment, indexed by loop axis `axis` (None: by 0) divided by `divisor`."""
+    """One axis of a fragment, indexed by loop axis `axis` (None: by 0) divided by `divisor`, from a
+    multiple of `offset` on (0: from the start)."""
 
     axis: int | None
     divisor: int = 1
+    offset: int = 0
 
 
 def axes_of(access: Access, loop: Loop) -> list[AxisUse] | None:
@@ -45,6 +54,24 @@ def _use(index: Expr, vars: Sequence[Var]) -> AxisUse | None:
     for axis, var in enumerate(vars):
         if var is index and divisor > 0:
             return AxisUse(axis, divisor)
+    return _from_offset(index, vars) if divisor == 1 else None
+
+
+def _from_offset(index: Expr, vars: Sequence[Var]) -> AxisUse | None:
+    """`variable + offset`, the offset one of few: registers are picked by it."""
+    terms, constant = linear(index)
+    for axis, var in enumerate(vars):
+        if terms.get(var.key, (var, 0))[1] != 1:
+            continue
+        offset = rebuild(({k: t for k, t in terms.items() if k != var.key}, constant), index.dtype)
+        inner = [n for n in walk(offset) if isinstance(n, Var)]
+        counts = [
+            b - a + 1 for a, b in (v.bounds for v in inner) if a is not None and b is not None
+        ]
+        few = len(counts) == len(inner) and prod(counts) <= MOST_OFFSETS
+        least = offset.bounds[0]
+        if few and least is not None and least >= 0 and not set(inner) & set(vars):
+            return AxisUse(axis, 1, const_int(offset) or divisibility(offset))
     return None
 
 
@@ -55,6 +82,11 @@ def spread_from(layout: Any, uses: Sequence[AxisUse] | None, loop: Loop) -> Frag
     used = [u.axis for u in uses if u.axis is not None]
     if sorted(used) != list(range(len(loop.vars))):
         return None
+    for axis, use in enumerate(uses):
+        if use.offset and use.axis is not None:
+            layout = _part(layout, axis, use.offset, loop.extents[use.axis])
+            if layout is None:
+                return None
     single = [i for i, u in enumerate(uses) if u.axis is None]
     if any(layout.axes[axis] for axis in single):
         return None  # the first of several: other threads may hold it than those that run points
@@ -77,6 +109,8 @@ def derived(uses: Sequence[AxisUse], shape: tuple[int, ...], spread: Fragment) -
         return None
     for axis in sorted(set(range(len(spread.shape))) - set(used), reverse=True):
         layout = layout.reduce(axis)
+    if any(u.axis is not None and u.offset % spread.covers[u.axis] for u in uses):
+        return None  # other threads would hold that part
     order = sorted(used)
     if len(used) > 1:
         layout = layout.transpose([order.index(a) for a in used])
@@ -90,6 +124,22 @@ def derived(uses: Sequence[AxisUse], shape: tuple[int, ...], spread: Fragment) -
 
 def _cut(layout: Fragment, axis: int, divisor: int) -> Fragment | None:
     """Split `axis` into (axis // divisor, axis % divisor) and drop the lower part."""
+    parts = _split(layout, axis, divisor)
+    return None if parts is None else parts.reduce(axis + 1)
+
+
+def _part(layout: Fragment, axis: int, offset: int, extent: int) -> Fragment | None:
+    """The layout of `extent` indices of `axis` from `offset` on, where the threads that hold them
+    are those that hold the first ones, in the same order; None elsewhere."""
+    for size in (d for d in range(extent, offset + 1) if offset % d == 0):
+        parts = _split(layout, axis, size)
+        if parts is not None and all(d.owner == "register" for d in parts.axes[axis]):
+            return parts.reduce(axis)
+    return None
+
+
+def _split(layout: Fragment, axis: int, divisor: int) -> Fragment | None:
+    """`axis` as two, (axis // divisor, axis % divisor); None where a digit cannot be cut there."""
     lower: list[Digit] = []
     upper = list(layout.axes[axis])
     left = divisor
@@ -107,7 +157,7 @@ def _cut(layout: Fragment, axis: int, divisor: int) -> Fragment | None:
     shape = (*layout.shape[:axis], -(-layout.shape[axis] // divisor), divisor)
     shape = (*shape, *layout.shape[axis + 1 :])
     axes = (*layout.axes[:axis], tuple(upper), tuple(lower), *layout.axes[axis + 1 :])
-    return Fragment(shape, axes, layout.replicas).reduce(axis + 1)
+    return Fragment(shape, axes, layout.replicas)
 
 
 def _grown(layout: Fragment, shape: tuple[int, ...]) -> Fragment:

@@ -1,7 +1,9 @@
 """settle-loops: T.Parallel loops get constant extents; copies of one element in them are stores.
 
 Hides how an extent known only at run time is shared out: where it indexes a fragment, the
-fragment's extent bounds it; elsewhere the threads take its points in turns.
+fragment's extent bounds it; elsewhere the threads take its points in turns. A loop that a condition
+keeps within a fragment it indexes from an offset on ends where the condition does: the threads
+that hold that part then have all of its points.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from dataclasses import replace
 from math import prod
 
 from tilelab.ir import (
+    Binary,
     Expr,
     For,
     If,
@@ -31,6 +34,7 @@ from tilelab.ir import (
     const_int,
     walk,
 )
+from tilelab.ir.build import conjuncts
 from tilelab.ir.rewrite import rewrite_statements, substitute
 from tilelab.passes.base import PassContext, kernel_pass
 from tilelab.passes.infer_layouts import threads_of
@@ -49,7 +53,10 @@ def settle_loops(kernel: Kernel, ctx: PassContext) -> Kernel:
             return None
         loop = rewrite_statements(node, _store_of)
         if all(const_int(e) is not None for e in loop.extents):
-            return loop
+            shorter = _shortened(loop)
+            if shorter is not loop:
+                ctx.note("points that the condition leaves out are no part of the loop", node)
+            return shorter
         ctx.note("extents known only at run time: points beyond them are skipped", node)
         return _bounded(loop, threads[id(node)])
 
@@ -67,6 +74,46 @@ def _store_of(node: Node) -> Node | None:
         return None
     value = cast(Load(node.src.buffer, node.src.starts), node.dst.dtype)
     return Store(node.dst.buffer, node.dst.starts, value, loc=node.loc)
+
+
+def _shortened(loop: ParallelFor) -> ParallelFor:
+    """The loop without the points past a constant bound of its whole body, where it would index a
+    fragment past its end."""
+    inner = loop.body.body[0] if len(loop.body.body) == 1 else None
+    if not isinstance(inner, If) or inner.orelse is not None or inner.threads is not None:
+        return loop
+    extents = [const_int(e) or 0 for e in loop.extents]
+    left: Expr | None = None
+    for term in conjuncts(inner.cond):
+        axis, end = _end(term, loop)
+        if end < 1 or end >= extents[axis] or not _runs_past(loop, loop.vars[axis]):
+            left = both(left, term)
+        else:
+            extents[axis] = end
+    if extents == [const_int(e) for e in loop.extents]:
+        return loop
+    return _parallel(loop, loop.vars, list(map(as_expr, extents)), inner.then, left)
+
+
+def _end(term: Expr, loop: ParallelFor) -> tuple[int, int]:
+    """The axis whose variable is below a number where `term` holds, and the number; 0 if none."""
+    if isinstance(term, Binary) and term.op == "<":
+        for axis, var in enumerate(loop.vars):
+            if var is term.a:
+                return axis, const_int(term.b) or 0
+    return 0, 0
+
+
+def _runs_past(loop: ParallelFor, var: Var) -> bool:
+    """Whether `var` plus something indexes a fragment, past its end for some point."""
+    for n in walk(loop.body):
+        if isinstance(n, Load | Store) and n.buffer.scope is Scope.FRAGMENT:
+            for index, size in zip(n.indices, n.buffer.shape, strict=True):
+                if index is not var and any(x is var for x in walk(as_expr(index))):
+                    most = as_expr(index).bounds[1]
+                    if most is None or most >= (const_int(size) or 0):
+                        return True
+    return False
 
 
 def _bounded(loop: ParallelFor, threads: int) -> Stmt:
