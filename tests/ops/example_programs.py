@@ -117,8 +117,7 @@ def check_parts_of_a_fragment(target: Any, device: str) -> None:
             assert torch.allclose(c, want, atol=1e-3), (rows, guarded)
 
 
-_HOST_NAMES = """#include <cstdint>
-#include <math.h>
+_HOST_NAMES = """
 TL_DEVICE uint low(uint8_t* bytes) { return *reinterpret_cast<uint*>(bytes) & UINT8_MAX; }
 template <typename T> __device__ void widen(T* bytes, half_t* out, const int count) {
   assert(count <= INT_MAX);

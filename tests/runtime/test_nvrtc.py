@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tilelab.codegen.imported import HOST_HEADERS
 from tilelab.errors import Loc, TileError, TileRuntimeError, TileValueError
 from tilelab.runtime import nvrtc, sass, wheels
 
@@ -35,6 +37,19 @@ def test_compiles_without_a_gpu(arch: str) -> None:
 def test_headers_are_found(header: str) -> None:
     cubin = nvrtc.compile_cubin(f"#include <{header}>\n{ADD}", "sm_90a")
     assert "add" in cubin.resources
+
+
+def test_host_headers_are_there() -> None:
+    included = "\n".join(f"#include <{h}>" for h in HOST_HEADERS)
+    constants = [n for text in HOST_HEADERS.values() for n in re.findall(r"#define (\w+)", text)]
+    text = f"""{included}
+extern "C" __global__ void f(int8_t* a, uint64_t* b, size_t n, double* c) {{
+  static_assert(sizeof(uintptr_t) == 8 && sizeof(int16_t) == 2);
+  assert(n < UINT32_MAX);
+  memcpy(a, b, n);
+  *c = {" + ".join(f"double({c})" for c in dict.fromkeys(constants))};
+}}"""
+    assert "f" in nvrtc.compile_cubin(text, "sm_80").resources
 
 
 def test_a_repeat_has_its_log_too() -> None:
