@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tilelab.calls import misfit
-from tilelab.errors import TileTypeError, TileWarning, shown
+from tilelab.errors import TileTypeError, shown, warn
 
 _MISFIT = "TL1498"
 _PLAIN = frozenset({int, float, bool})
@@ -163,7 +162,7 @@ class Binder:
             if near:
                 hint = f"did you mean {near[0]}=...? its arguments are {', '.join(names)}"
                 raise TileTypeError(what, code=_MISFIT, hint=hint)
-            warnings.warn(f"{what}: it changes nothing", TileWarning, stacklevel=4)
+            warn(f"{what}: it changes nothing")
 
     def _bind(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, marked: bool = False

@@ -13,7 +13,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tilelab.commands.arguments import USAGE, HelpShown, Parser, add_kernel_options, target_argument
+from tilelab.commands.arguments import (
+    USAGE,
+    HelpShown,
+    Parser,
+    add_kernel_options,
+    counted,
+    target_argument,
+)
 from tilelab.commands.failures import message
 from tilelab.commands.kernels import last_kernel_of_file, look_up, to_kernel, wish_of
 from tilelab.commands.pipes import CLOSED, ReaderLeft, reader_may_leave
@@ -44,12 +51,14 @@ def parser() -> Parser:
     """The options of every command."""
     top = Parser(prog="tilelab", description="A tile compiler made to be looked into.",
                  epilog=EPILOG)  # fmt: skip
+    version = f"tilelab {importlib.import_module('tilelab').__version__}"
+    top.add_argument("--version", action="version", version=version)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     made = commands.add_parser("demo", help="compile a GEMM, draw it, run it, check it")
     made.add_argument("--output", default="demo.html", metavar="FILE",
                       help="where to write the page (default: demo.html)")  # fmt: skip
-    made.add_argument("--size", type=int, metavar="N", help="size of the check's matrices "
-                      "(default: 4096 on a GPU, 256 on the simulator)")  # fmt: skip
+    made.add_argument("--size", type=counted("size"), metavar="N", help="size of the check's "
+                      "matrices (default: 4096 on a GPU, 256 on the simulator)")  # fmt: skip
     made.set_defaults(follow=_demo)
     _script(commands.add_parser("run", help="run a script; its `import tilelang` is tilelab"), _run)
     _script(commands.add_parser("simulate", help="run a script on the simulator and sum up what "
@@ -75,7 +84,8 @@ def _script(made: Parser, follow: Callable[[argparse.Namespace], int]) -> None:
     if follow is _simulate:
         add_options(made)
     made.add_argument("script", help="a Python file")
-    made.add_argument("args", nargs=argparse.REMAINDER, help="arguments of the script")
+    rest = made.add_argument("args", nargs=argparse.REMAINDER, help="arguments of the script")
+    rest.required = False  # argparse would name it beside a missing script
     made.set_defaults(follow=follow)
 
 
@@ -172,7 +182,7 @@ def _main(argv: Sequence[str] | None) -> int:
         parser().parse_args(words, options)
         return int(options.follow(options))
     except HelpShown as shown:
-        print(shown.text)
+        print(shown.text.rstrip())
         return FINE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -8,7 +8,9 @@ from __future__ import annotations
 import itertools
 import linecache
 import os
+import sys
 import sysconfig
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import CodeType, TracebackType
@@ -228,6 +230,17 @@ class SharedMemoryOverflow(TileValueError):
 
 class TileWarning(UserWarning):
     """Something of the user's program works, but perhaps not as meant; says what to write."""
+
+
+def warn(text: str, kind: type[Warning] = TileWarning) -> None:
+    """A Python warning at the innermost line that is not of tilelab, Python or an installed
+    package, however deep inside these it is given."""
+    frame, depth = sys._getframe(1), 2  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(
+        (*_LIBRARIES, "<frozen")
+    ):
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(text, kind, depth)
 
 
 class TileInternalError(TileError, RuntimeError):

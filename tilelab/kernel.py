@@ -26,7 +26,7 @@ from tilelab.runtime.launch import MISS, Launcher
 from tilelab.runtime.module import LoadedVariant, Variant
 from tilelab.runtime.options import compiler_options, config_map
 from tilelab.runtime.shipping import Shipment, pack, unpack
-from tilelab.runtime.simulated import raise_findings, run_simulated
+from tilelab.runtime.simulated import run_simulated, tell
 from tilelab.runtime.untouched import Untouched
 from tilelab.sim.simulate import OPTIONS
 from tilelab.target import Target, parse_target
@@ -130,7 +130,7 @@ class JITKernel(Inspection):
         if device is not None:
             return self._launcher.run(binding, device)
         made, report = run_simulated(self.signature, self._builds, binding, {})
-        raise_findings(self.name, report)
+        tell(self.name, report)
         if not made:
             return None
         return made[0] if len(made) == 1 else made

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import difflib
 import enum
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from tilelab.errors import TileValueError
+from tilelab.errors import TileValueError, warn
 from tilelab.tile.structure import SWITCHES
 
 _TL_KEYS = """
@@ -75,6 +74,6 @@ def normalise(pass_configs: Mapping[Any, Any] | None) -> dict[str, Any]:
             )
         if name not in ACTIVE and name not in _told:
             _told.add(name)
-            warnings.warn(f"pass_configs: {name} has no effect in tilelab", stacklevel=3)
+            warn(f"pass_configs: {name} has no effect in tilelab")
         result[name] = value
     return result

@@ -144,6 +144,8 @@ def test_a_scripts_own_exit_code_is_passed_on(tmp_path: Path) -> None:
         (["run", "nowhere.py"], 1, "TL1706"),
         (["runn", "x.py"], 2, "did you mean run?"),
         (["show"], 2, "SCRIPT[:NAME]"),
+        (["run"], 2, "required: script\n"),
+        (["demo", "--size", "0"], 2, "'0' is no size: give 1 or more"),
         ([], 2, "COMMAND"),
     ],
 )

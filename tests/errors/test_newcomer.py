@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+import tilelab
 import tilelab.language as T
 from tests.errors.told import Body, program, told
 from tests.frontend.helpers import expect
@@ -157,14 +158,82 @@ def test_habits_of_torch(body: Body, code: str, words: tuple[str, ...]) -> None:
     told(body, code, *words)
 
 
-def test_print_shows_an_expression(capsys: pytest.CaptureFixture[str]) -> None:
+def printed_value(A, B, bx):
+    print(A[0])
+    B[0] = A[0]
+
+
+def printed_text(A, B, bx):
+    print("of", f"block {2 * bx}")
+    B[0] = A[0]
+
+
+@pytest.mark.parametrize(("body", "shown"), [(printed_value, "A[0]"), (printed_text, "bx * 2")])
+def test_print_shows_an_expression(
+    body: Body, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.warns(TileWarning, match=r"T.print\(x\) shows its value") as caught:
+        program(T.macro(body))
+    assert shown in capsys.readouterr().out and caught[0].filename == __file__
+
+
+def test_print_of_what_python_knows_is_pythons(recwarn: pytest.WarningsRecorder) -> None:
     def body(A, B, bx):
-        print(A[0])
+        size = 64
+        print(f"{size} elements")
         B[0] = A[0]
 
-    with pytest.warns(TileWarning, match=r"T.print\(x\) shows its value"):
-        program(T.macro(body))
-    assert "A[0]" in capsys.readouterr().out
+    program(T.macro(body))
+    assert not recwarn.list
+
+
+# -- names of other languages, loops in the wrong place ------------------------------------------
+
+
+def cuda_thread(A, B, bx):
+    B[threadIdx.x] = A[threadIdx.x]
+
+
+def bare_infinity(A, B, bx):
+    B[0] = -inf
+
+
+def triton_cdiv(A, B, bx):
+    for i in range(cdiv(64, 4)):
+        B[i] = A[i]
+
+
+def nested_parallel(A, B, bx):
+    for i in T.Parallel(8):
+        for j in T.Parallel(8):
+            B[i * 8 + j] = A[i * 8 + j]
+
+
+def untraced(A, B):
+    for i in T.Parallel(64):
+        B[i] = A[i]
+
+
+def looping_helper(A, B, bx):
+    untraced(A, B)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        (cuda_thread, "TL1409", ("T.get_thread_binding()",)),
+        (bare_infinity, "TL1409", ("T.infinity(dtype)",)),
+        (triton_cdiv, "TL1409", ("write T.ceildiv",)),
+        (looping_helper, "TL1440", ("put @T.macro above untraced",)),
+    ],
+)
+def test_habits_of_other_languages(body: Body, code: str, words: tuple[str, ...]) -> None:
+    told(body, code, *words)
+
+
+def test_a_parallel_loop_in_another() -> None:
+    with expect(NotImplementedError, "TL1714", "T.Parallel cannot", "for i, j in T.Parallel(n, m)"):
+        tilelab.compile(program(T.macro(nested_parallel)))
 
 
 # -- operators and names -------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import torch
 
 import tilelab
 import tilelab.language as T
+from tilelab.errors import TileWarning
 from tilelab.sim import SimReport
 
 N = 1000
@@ -151,6 +152,30 @@ def test_without_the_guard_it_is_an_error() -> None:
 def test_what_the_program_guards_or_its_construct_leaves_out_is_not_noted(program: Any) -> None:
     report = _report(program)
     assert report.ok and "TL2001" not in [n.code for n in report.notes]
+
+
+@tilelab.jit
+def eager(A):
+    A: T.Tensor((N,), "float32")
+    B = T.empty((N,), "float32")
+    with T.Kernel(3, threads=256) as bx:
+        for i in T.Parallel(256):
+            B[bx * 256 + i] = A[bx * 256 + i]
+    return B
+
+
+@pytest.mark.parametrize("way", ["compiled", "eager"])
+def test_a_call_warns_of_notes_at_the_users_line(way: str) -> None:
+    """Who calls the kernel sees no report, and would compute with numbers that nobody wrote."""
+    call = tilelab.compile(in_parallel(3), out_idx=-1) if way == "compiled" else eager
+    with pytest.warns(TileWarning, match="TL2002.*no block writes 232 of the 1,000") as caught:
+        call(torch.ones(N))
+    assert caught[0].filename == __file__
+
+
+def test_a_call_without_notes_does_not_warn(recwarn: pytest.WarningsRecorder) -> None:
+    tilelab.compile(in_parallel(4), out_idx=-1)(torch.ones(N))
+    assert not recwarn.list
 
 
 def test_notes_follow_their_checks() -> None:

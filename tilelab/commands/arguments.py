@@ -11,7 +11,7 @@ import difflib
 import keyword
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 from tilelab.calls import did_you_mean, nearest
@@ -101,6 +101,17 @@ def target_argument(text: str) -> Target:
     if found is None:
         raise argparse.ArgumentTypeError(f"{text} names no chip; use one of {', '.join(TARGETS)}")
     return found
+
+
+def counted(what: str) -> Callable[[str], int]:
+    """The type of an argument that is a whole number from 1 on, called `what` in its error."""
+
+    def count(text: str) -> int:
+        if not text.isdecimal() or int(text) < 1:
+            raise argparse.ArgumentTypeError(f"{text!r} is no {what}: give 1 or more")
+        return int(text)
+
+    return count
 
 
 def kinds_argument(text: str) -> tuple[str, ...]:

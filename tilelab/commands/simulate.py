@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tilelab.commands.arguments import Parser, usage_error
+from tilelab.commands.arguments import Parser, counted, usage_error
 from tilelab.runtime.reports import Timed
 from tilelab.runtime.simulated import Policy
 from tilelab.sim import ALL_CHECKS, OPTIONAL_CHECKS, Finding, SimReport
@@ -26,17 +26,11 @@ def add_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--json", metavar="FILE", help="write the reports there")
     made.add_argument("--trace", metavar="FILE", help="write the modelled timelines there, for "
                       "ui.perfetto.dev")  # fmt: skip
-    made.add_argument("--schedules", type=_count, metavar="N", help="run each call under N "
-                      "schedules (default: 1)")  # fmt: skip
+    made.add_argument("--schedules", type=counted("number of schedules"), metavar="N",
+                      help="run each call under N schedules (default: 1)")  # fmt: skip
     made.add_argument("--checks", type=_checks, metavar="NAMES", help="all, none, or some of "
                       + ",".join(sorted(ALL_CHECKS)) + " (default: all); "
                       + ",".join(OPTIONAL_CHECKS) + " only when named: default,nan")  # fmt: skip
-
-
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of schedules: give 1 or more")
-    return int(text)
 
 
 def _checks(text: str) -> bool | tuple[str, ...]:
@@ -93,6 +87,8 @@ def summary(reports: Sequence[SimReport]) -> str:
     count = len(findings(reports))
     calls = f"{len(reports)} call{'' if len(reports) == 1 else 's'}"
     found = f"{count} finding{'' if count == 1 else 's'}" if count else "no findings"
+    notes = sum(len(report.notes) for report in reports)
+    found += f", {notes} note{'' if notes == 1 else 's'}" if notes else ""
     return "\n\n".join([*texts, f"{calls}: {found}"])
 
 

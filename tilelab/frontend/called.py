@@ -43,6 +43,13 @@ _INSTEAD = {
     "permute": "T.transpose(src, dst)", "view": "T.view(A, shape)", "contiguous": "A itself",
     "divmod": "x // y and x % y", "print": "T.print(x)",
 }  # fmt: skip
+# Names that stand alone in other languages and libraries, and are undefined in a kernel.
+_ELSEWHERE = {
+    "inf": 'T.infinity(dtype), or float("inf")', "nan": 'float("nan")',
+    "threadIdx": "T.get_thread_binding()", "tid": "T.get_thread_binding()",
+    "tx": "T.get_thread_binding()", "blockIdx": "`with T.Kernel(...) as bx`: bx is its number",
+    "__syncthreads": "T.sync_threads()", "cdiv": "T.ceildiv", "atomicAdd": "T.atomic_add",
+}  # fmt: skip
 
 
 def call_at(loc: Loc | None) -> ast.expr | None:
@@ -97,7 +104,9 @@ def instead_of(name: str) -> str:
 
 
 def in_language(name: str) -> str:
-    """How a bare name is written that T has: `T.copy`; empty where T has none."""
+    """How a bare name of T, CUDA or a library is written: `T.copy`; empty where T has none."""
+    if name in _ELSEWHERE:
+        return _ELSEWHERE[name]
     return f"T.{name}" if name in dir(sys.modules.get(_LANGUAGE)) else ""
 
 

@@ -5,6 +5,7 @@ Hides variable bounds and the nesting of grid and persistent loops.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
@@ -27,7 +28,7 @@ from tilelab.ir import (
     ceildiv,
     const_int,
 )
-from tilelab.ir.builder import seq
+from tilelab.ir.builder import current, seq
 from tilelab.ir.operators import Operators
 from tilelab.layout.digits import unravel
 
@@ -46,16 +47,23 @@ class Loop(Protocol):
 
 
 class _NotIterable:
-    """Mixin: a loop value met by plain Python iteration (a comprehension) explains itself."""
+    """Mixin: a loop value met by plain Python iteration (a comprehension, a helper that is not
+    traced) explains itself."""
 
     independent = False
 
     def __iter__(self) -> NoReturn:
-        raise TileTypeError(
-            "this loop runs in the kernel and can only be used in a `for` statement",
-            code="TL1440",
-            hint="write a for statement, or iterate over range(...) of Python ints",
-        )
+        code = sys._getframe(1).f_code  # pyright: ignore[reportPrivateUsage]
+        trace, helper = current(), code.co_name
+        if trace is None or trace.is_traced_code(code) or helper.startswith("<"):
+            what = "this loop runs in the kernel and can only be used in a `for` statement"
+            hint = "write a for statement, or iterate over range(...) of Python ints"
+        else:
+            what = (
+                f"a loop of the kernel stands in the plain function {helper!r}, which Python runs"
+            )
+            hint = f"put @T.macro above {helper}"
+        raise TileTypeError(what, code="TL1440", hint=hint)
 
 
 @dataclass(frozen=True)

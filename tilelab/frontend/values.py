@@ -5,16 +5,21 @@ A traced value is one known only when the kernel runs; everything else is decide
 
 from __future__ import annotations
 
+import ast
 import builtins
 import operator
+import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
+from types import FrameType
 from typing import Any
 
 from tilelab.errors import TileTypeError, TileWarning
+from tilelab.frontend.called import call_at, resolve
 from tilelab.frontend.loops import RangeLoop
 from tilelab.frontend.poison import Poison, raise_poison
+from tilelab.frontend.session import session
 from tilelab.ir import Buffer, Const, Expr, Region, ScalarBuffer, as_expr, binary, select, unary
 
 _PYTHON: dict[str, Callable[[Any, Any], Any]] = {
@@ -143,9 +148,18 @@ class Values:
         return checked
 
 
+def _formats_traced(frame: FrameType) -> bool:
+    """Whether the call that runs in `frame` has an f-string with a value of the kernel."""
+    node, known = call_at(session().loc()), {**frame.f_globals, **frame.f_locals}
+    texts = [] if node is None else [n for n in ast.walk(node) if isinstance(n, ast.FormattedValue)]
+    names = [resolve(n, known) for t in texts for n in ast.walk(t) if isinstance(n, ast.Name)]
+    return any(isinstance(n, Buffer) or is_traced(n) for n in names)
+
+
 def _shown_now(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Python's print, `fn`: it shows how a value of the kernel is computed, not the value."""
-    if any(isinstance(a, Buffer | Region) or is_traced(a) for a in args):
+    shown = any(isinstance(a, Buffer | Region) or is_traced(a) for a in args)
+    if shown or _formats_traced(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
         warnings.warn(
             "print() runs while the kernel is traced and shows an expression: T.print(x) shows "
             "its value while the kernel runs", TileWarning, stacklevel=2,

@@ -199,11 +199,12 @@ class Elements:
         """A statement of the loop body."""
         rule = _RULES.get(type(s))
         if rule is None:
+            what, hint = f"{type(s).__name__.lower()} cannot", "move it out of T.Parallel"
+            if isinstance(s, ParallelFor):
+                what = "T.Parallel cannot"
+                hint = "write one loop over both: for i, j in T.Parallel(n, m)"
             raise TileNotSupported(
-                f"{type(s).__name__} cannot stand in an elementwise loop",
-                code="TL1714",
-                loc=s.loc,
-                hint="move it out of T.Parallel",
+                f"{what} stand in an elementwise loop", code="TL1714", loc=s.loc, hint=hint
             )
         return rule(self, s)
 

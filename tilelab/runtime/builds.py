@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from math import prod
 from typing import Any, Protocol
 
 from tilelab.codegen.source import CudaSource
-from tilelab.errors import Loc, TileRuntimeError
+from tilelab.errors import Loc, TileRuntimeError, warn
 from tilelab.passes.base import CompileTrace
 from tilelab.passes.plan_shared_memory import check_fit
 from tilelab.passes.smaller_tiles import smaller_tiles
@@ -140,7 +139,7 @@ class Builds:
                 threads, limits = prod(mine.user_threads), build.target.limits
                 advice = smaller_tiles(build.lowered.trace, threads, limits)
             text = f"{self._name}: {remark}" + (f" ({advice})" if advice else "")
-            warnings.warn(text, RuntimeWarning, stacklevel=4)
+            warn(text, RuntimeWarning)
 
     def registers(self, program: Program) -> dict[str, int]:
         """Registers a thread of each kernel of a variant, if it has been compiled."""

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tilelab.calls import answer_all
+from tilelab.errors import warn
 from tilelab.runtime.nvrtc import CompilerWarning, Cubin, Resources
 
 _FORMAT = 1
@@ -146,7 +146,7 @@ def _read(folder: Path) -> Cubin:
 @lru_cache(maxsize=8)
 def _warn_once(folder: str, problem: str) -> None:
     text = f"kernels are not cached: {folder} cannot be written ({problem})"
-    warnings.warn(text + "; set TILELAB_CACHE_DIR to a folder of yours", stacklevel=4)
+    warn(text + "; set TILELAB_CACHE_DIR to a folder of yours")
 
 
 answer_all(globals(), ("disable_cache", "enable_cache", "is_cache_enabled"), "tilelab")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tilelab.errors import TileRuntimeError
+from tilelab.errors import TileRuntimeError, warn
 from tilelab.ir import TensorParam
 from tilelab.runtime import reports
 from tilelab.runtime.arguments import Binding, Signature, misaligned
@@ -98,9 +98,15 @@ def _program_for(signature: Signature, builds: Builds, values: Sequence[Any]) ->
     return builds.build(aligned=False).lowered.program
 
 
-def raise_findings(name: str, report: SimReport) -> None:
-    """TileRuntimeError (TL1641) that lists the report's findings, if there are any."""
-    if report.ok or not _policy.raises:
+def tell(name: str, report: SimReport) -> None:
+    """What a call says of its report: TileRuntimeError (TL1641) that lists the findings, or a
+    TileWarning with the notes, if there are any."""
+    if not _policy.raises:
+        return
+    if report.ok:
+        if report.notes:
+            text = "\n".join(map(str, report.notes[:_MOST_SHOWN]))
+            warn(f"{name} ran, and perhaps not as meant:\n{text}")
         return
     count = len(report.findings)
     raise TileRuntimeError(
