@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 import runpy
+import tomllib
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.sim.detection.test_matrix import ENTRIES
+from tilelab.cli import main
 from tilelab.errors import TileError
 from tilelab.passes.pipeline import PASSES
 from tilelab.sim.findings import KINDS
@@ -114,6 +118,44 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+def test_the_readmes_program(tmp_path: Path) -> None:
+    """The block that a reader pastes first is a GEMM."""
+    script = tmp_path / "readme.py"
+    (block,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+    )
+    script.write_text(block)
+    kernel = runpy.run_path(str(script))["kernel"]
+    a, b = torch.randn(2, 1024, 1024, generator=torch.Generator().manual_seed(0)).half()
+    torch.testing.assert_close(kernel(a, b).float(), a.float() @ b.float(), rtol=1e-2, atol=0.1)
+
+
+@pytest.mark.parametrize(
+    "page", sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")]), ids=lambda p: p.name
+)
+def test_command_lines_can_be_followed(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each `tilelab COMMAND --option` of the text is one that the command line has."""
+    for line in re.findall(
+        r"(?:`|^ {4})tilelab ([a-z]\w* .*?)(?:`|$)", page.read_text("utf-8"), re.M
+    ):
+        command, *words = line.split()
+        with contextlib.suppress(SystemExit):  # bench's own parser leaves
+            assert main([command, "--help"]) == 0, line
+        known = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+        assert {w.split("=")[0] for w in words if w.startswith("--")} <= {*known, "--"}, line
+
+
+def test_conda_installs_what_pip_does() -> None:
+    """environment.yml asks for pyproject.toml's Pythons, the test extra and the pins."""
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    said = (ROOT / "environment.yml").read_text("utf-8")
+    assert f"- python{wanted['requires-python']}\n" in said
+    assert "- -c constraints.txt\n" in said and "- -e .[test]\n" in said
+    pins = re.findall(r"^([\w-]+)==", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE)
+    needs = [*wanted["dependencies"], *wanted["optional-dependencies"]["test"]]
+    assert {re.split(r"[^\w-]", need)[0] for need in needs} <= set(pins)
 
 
 def test_architecture_lists_the_passes_in_order() -> None:

@@ -54,8 +54,8 @@ class _NotIterable:
 
     def __iter__(self) -> NoReturn:
         code = sys._getframe(1).f_code  # pyright: ignore[reportPrivateUsage]
-        trace, helper = current(), code.co_name
-        if trace is None or trace.is_traced_code(code) or helper.startswith("<"):
+        helper = code.co_name
+        if current().is_traced_code(code) or helper.startswith("<"):
             what = "this loop runs in the kernel and can only be used in a `for` statement"
             hint = "write a for statement, or iterate over range(...) of Python ints"
         else:
