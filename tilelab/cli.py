@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -164,6 +165,8 @@ def _bench(options: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Follow a command line and return its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # arrows and signs, where a locale has ASCII alone
+        sys.stdout.reconfigure(errors="replace")
     try:
         with reader_may_leave():
             return _main(argv)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,17 @@ def test_a_reader_that_leaves(command: str, tmp_path: Path) -> None:
     line, code, errors = first_line("-m", "tilelab", command, str(script))
     assert (line, code) == ("line 0\n", 141)
     assert "Pipe" not in errors and "Traceback" not in errors
+
+
+def test_a_locale_of_ascii_alone(tmp_path: Path) -> None:
+    script = tmp_path / "k.py"
+    script.write_text(TALKS.partition("for number")[0])
+    done = subprocess.run(
+        [sys.executable, "-m", "tilelab", "show", str(script), "--show", "memory"],
+        capture_output=True, text=True, cwd=ROOT, check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    )  # fmt: skip
+    assert done.returncode == 0 and "? fits; " in done.stdout and "Traceback" not in done.stderr
 
 
 def test_another_pipe_is_the_scripts_own_matter(tmp_path: Path) -> None:

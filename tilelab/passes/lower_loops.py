@@ -199,13 +199,7 @@ class Elements:
         """A statement of the loop body."""
         rule = _RULES.get(type(s))
         if rule is None:
-            what, hint = f"{type(s).__name__.lower()} cannot", "move it out of T.Parallel"
-            if isinstance(s, ParallelFor):
-                what = "T.Parallel cannot"
-                hint = "write one loop over both: for i, j in T.Parallel(n, m)"
-            raise TileNotSupported(
-                f"{what} stand in an elementwise loop", code="TL1714", loc=s.loc, hint=hint
-            )
+            raise _misplaced(s)
         return rule(self, s)
 
     def store(self, s: Store) -> Stmt:
@@ -359,6 +353,16 @@ def _has_thread_digits(layout: Fragment) -> bool:
 
 
 _VALUES: dict[type[Node], Any] = {Load: Elements.load, Select: Elements.choice}
+
+
+def _misplaced(s: Stmt) -> TileNotSupported:
+    what, hint = type(s).__name__.lower(), "move it out of T.Parallel"
+    if isinstance(s, ParallelFor):
+        what, hint = "T.Parallel", "write one loop over both: for i, j in T.Parallel(n, m)"
+    text = f"{what} cannot stand in an elementwise loop"
+    return TileNotSupported(text, code="TL1714", loc=s.loc, hint=hint)
+
+
 _RULES: dict[type[Stmt], Any] = {
     Store: Elements.store, Seq: Elements.seq, If: Elements.branch, Let: Elements.let,
     For: Elements.inner_loop, Invoke: Elements.invoke, Alloc: Elements.alloc,
