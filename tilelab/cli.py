@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import io
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tilelab.commands.arguments import (
     USAGE,
@@ -165,8 +165,9 @@ def _bench(options: argparse.Namespace) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Follow a command line and return its exit code."""
-    if isinstance(sys.stdout, io.TextIOWrapper):  # arrows and signs, where a locale has ASCII alone
-        sys.stdout.reconfigure(errors="replace")
+    out: Any = sys.stdout
+    if hasattr(out, "reconfigure"):  # arrows and signs, where a locale has ASCII alone
+        out.reconfigure(errors="replace")
     try:
         with reader_may_leave():
             return _main(argv)
