@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-import tilelab
 import tilelab.language as T
 from tests.errors.told import Body, program, told
 from tests.frontend.helpers import expect
@@ -203,12 +202,6 @@ def triton_cdiv(A, B, bx):
         B[i] = A[i]
 
 
-def nested_parallel(A, B, bx):
-    for i in T.Parallel(8):
-        for j in T.Parallel(8):
-            B[i * 8 + j] = A[i * 8 + j]
-
-
 def untraced(A, B):
     for i in T.Parallel(64):
         B[i] = A[i]
@@ -229,11 +222,6 @@ def looping_helper(A, B, bx):
 )
 def test_habits_of_other_languages(body: Body, code: str, words: tuple[str, ...]) -> None:
     told(body, code, *words)
-
-
-def test_a_parallel_loop_in_another() -> None:
-    with expect(NotImplementedError, "TL1714", "T.Parallel cannot", "for i, j in T.Parallel(n, m)"):
-        tilelab.compile(program(T.macro(nested_parallel)))
 
 
 # -- operators and names -------------------------------------------------------------------------
