@@ -148,6 +148,11 @@ def _by_name(name: str) -> DType | None:
     return DTYPES.get(_ALIASES.get(name, name))
 
 
+def _name_of(value: Any) -> Any:
+    """How a torch or numpy type calls itself."""
+    return getattr(value, "name", getattr(value, "__name__", value))
+
+
 def as_dtype(value: Any) -> DType:
     """The DType that `value` spells: a DType, a name, a torch or numpy type, or Python's float,
     int, bool. Raises TileTypeError (TL1101) with the allowed names otherwise."""
@@ -156,7 +161,7 @@ def as_dtype(value: Any) -> DType:
     if value is float or value is int or value is bool:
         found = {float: FLOAT32, int: INT32, bool: BOOL}[value]
     else:
-        name = value if isinstance(value, str) else str(getattr(value, "name", value))
+        name = value if isinstance(value, str) else str(_name_of(value))
         found = _by_name(name.rsplit(".", 1)[-1])
     if found is None:
         raise TileTypeError(

@@ -56,7 +56,7 @@ def test_gemm_structure() -> None:
     ]  # fmt: skip
     assert [(v.name, v.hi, v.role) for v in kernel.thread_vars] == [("tx", 127, "thread")]
     assert dict(kernel.attrs) == {"swizzle": (10, "row")}
-    assert "def gemm(" in program.script()
+    assert "def gemm(" in program.script() and str(program) == program.script()
 
 
 def test_every_statement_knows_its_place() -> None:

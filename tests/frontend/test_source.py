@@ -55,6 +55,16 @@ def test_no_source() -> None:
         build(8)
 
 
+def test_text_of_exec_that_nobody_keeps() -> None:
+    """Other texts at hand that define the same name are not taken for an older version of it."""
+    other = CELL.format(op="- 2.0")
+    names = {"T": T}
+    exec(CELL.replace("{op}", "+ 2.0"), names)
+    with expect(RuntimeError, "TL1402", "source"):
+        names["build"](8)
+    assert other
+
+
 def test_errors_point_into_the_cell() -> None:
     text = CELL.replace("A[i] {op}", "A[i, 2]")
     with expect(IndexError, "TL1105", "<cell-9>, line 7", "B[i] = A[i, 2]", "       ^^^^^^^"):

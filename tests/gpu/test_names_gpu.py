@@ -12,7 +12,7 @@ import pytest
 from tests.kernels import AMPERE, HOPPER
 from tests.ops import draw_programs as programs
 from tests.ops.cast_programs import PAIRS, check_cast
-from tests.ops.ieee_programs import check_bits, check_halves, check_ieee
+from tests.ops.ieee_programs import CHECKS as IEEE
 from tests.ops.leaving_programs import CHECKS as LEAVING
 from tests.ops.name_programs import CHECKS
 from tests.ops.vector_programs import CHECKS as VECTORS
@@ -20,7 +20,7 @@ from tilelab.errors import SharedMemoryOverflow
 
 pytestmark = pytest.mark.gpu
 target = pytest.mark.parametrize("target", [HOPPER, AMPERE], ids=["hopper", "ampere"])
-EVERY = (*CHECKS, *LEAVING, *VECTORS, check_ieee, check_halves, check_bits)
+EVERY = (*CHECKS, *LEAVING, *VECTORS, *IEEE)
 
 
 @target

@@ -197,6 +197,8 @@ def test_timeouts_end_a_config() -> None:
     [
         lambda: autotune(configs=BLOCKS)(scale_factory),
         lambda: autotune(configs=BLOCKS, warmups=3),
+        lambda: autotune(configs=BLOCKS, timeout="10"),
+        lambda: autotune(configs=BLOCKS, rep=-1),
         lambda: lazy(configs=[])(256),
         lambda: lazy(configs={"block": 3})(256),
         lambda: lazy(configs=[3])(256),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 from tilelab.dtypes import BFLOAT16, BOOL, DTYPES, FLOAT16, FLOAT32, INT32, INT64, UINT32, as_dtype
@@ -156,6 +158,11 @@ def test_indexing_counts_axes_and_wraps_constants() -> None:
     assert isinstance(past_the_end, Region)
     with pytest.raises(IndexError, match="exceeds axis 1"):
         past_the_end.check_inside()
+
+
+def test_numpy_types_are_spellings_too() -> None:
+    given = (np.float16, np.dtype("float16"), ml_dtypes.bfloat16, np.bool_, np.uint32)
+    assert [as_dtype(d) for d in given] == [FLOAT16, FLOAT16, BFLOAT16, BOOL, UINT32]
 
 
 @pytest.mark.parametrize(

@@ -14,30 +14,31 @@ import tilelab
 import tilelab.language as T
 
 MODES = ("rn", "rz", "ru", "rd")
-VALUES = (
-    1.0, -1.0, 1 / 3, -0.1, 3.0, 1.5e-7, -2.0**24 - 2, 1e30, -1e-30, 16777217.0, 7.0, 0.7, -5e-40,
-    3.4e38,
-)  # fmt: skip
+SOME = (1.0, -1.0, 1 / 3, -0.1, 3.0, 1.5e-7, -(2.0**24) - 2, 16777217.0, 7.0, 0.7)
+VALUES = {
+    "float32": (*SOME, 1e30, -1e-30, -5e-40, 3.4e38),
+    "float64": (*SOME, 2.0**53 + 2, -1e-300, 5e-324, 1.7e308),
+}
 
 
-def _neighbours(exact: Fraction) -> tuple[np.float32, np.float32]:
-    """The largest float32 not above and the smallest not below a number in float32's range."""
+def _neighbours(exact: Fraction, kind: type[Any]) -> tuple[Any, Any]:
+    """The largest `kind` not above and the smallest not below a number in its range."""
     with np.errstate(all="ignore"):
-        near = np.float32(float(exact))
+        near = kind(float(exact))
     below = near
     while not (math.isfinite(below) and Fraction(float(below)) <= exact):
-        below = np.nextafter(below, np.float32(-np.inf))
+        below = np.nextafter(below, kind(-np.inf))
     while True:
-        above = np.nextafter(below, np.float32(np.inf))
+        above = np.nextafter(below, kind(np.inf))
         if not math.isfinite(above) or Fraction(float(above)) > exact:
             break
         below = above
     return below, below if Fraction(float(below)) == exact else above
 
 
-def rounded(exact: Fraction, mode: str) -> np.float32:
-    """A fraction as float32 by the definition of the rounding."""
-    low, high = _neighbours(exact)
+def rounded(exact: Fraction, mode: str, kind: type[Any]) -> Any:
+    """A fraction as a numpy float `kind` by the definition of the rounding."""
+    low, high = _neighbours(exact, kind)
     if mode == "rd" or (mode == "rz" and exact > 0):
         return low
     if mode in ("ru", "rz"):
@@ -47,19 +48,16 @@ def rounded(exact: Fraction, mode: str) -> np.float32:
     middle = (Fraction(float(low)) + Fraction(float(high))) / 2
     if exact != middle:
         return low if exact < middle else high
-    return low if not int(np.float32(low).view(np.uint32)) & 1 else high
+    return low if not int(kind(low).view(f"u{kind().itemsize}")) & 1 else high
 
 
-def check_ieee(target: Any, device: str) -> None:
+def check_ieee(target: Any, device: str, dtype: str = "float32") -> None:
     """Sum, difference, product, quotient and fused product of pairs of values, all roundings."""
-    pairs = [(a, b) for a, b in itertools.product(VALUES, VALUES)]
-    n = len(pairs)
+    pairs = list(itertools.product(VALUES[dtype], repeat=2))
+    n, kind = len(pairs), np.dtype(dtype).type
 
     @T.prim_func
-    def main(
-        A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32"),
-        C: T.Tensor((4, 6, n), "float32"),
-    ):  # fmt: skip
+    def main(A: T.Tensor((n,), dtype), B: T.Tensor((n,), dtype), C: T.Tensor((4, 6, n), dtype)):
         with T.Kernel(1, threads=64) as _:
             for i in T.Parallel(n):
                 for k, mode in enumerate(MODES):
@@ -70,15 +68,21 @@ def check_ieee(target: Any, device: str) -> None:
                     C[k, 4, i] = T.ieee_fmaf(A[i], B[i], 0.3, mode)
                     C[k, 5, i] = T.ieee_frcp(B[i], mode)
 
-    a, b = (torch.tensor(v, dtype=torch.float32, device=device) for v in zip(*pairs, strict=True))
+    torch_type = getattr(torch, dtype)
+    a, b = (torch.tensor(v, dtype=torch_type, device=device) for v in zip(*pairs, strict=True))
     got = tilelab.compile(main, out_idx=[2], target=target)(a, b).cpu().numpy()
     for i, (x, y) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
         f, g = Fraction(x), Fraction(y)
-        third = Fraction(float(np.float32(0.3)))
+        third = Fraction(float(kind(0.3)))
         exact = (f + g, f - g, f * g, f / g, f * g + third, 1 / g)
         for (k, mode), (op, value) in itertools.product(enumerate(MODES), enumerate(exact)):
-            if abs(value) < Fraction(2) ** 128:
-                assert got[k, op, i] == rounded(value, mode), (x, y, mode, op)
+            if abs(value) <= Fraction(float(np.finfo(kind).max)):
+                assert got[k, op, i] == rounded(value, mode, kind), (x, y, mode, op)
+
+
+def check_ieee_of_doubles(target: Any, device: str) -> None:
+    """The same of float64, whose directed roundings the simulator finds by fractions."""
+    check_ieee(target, device, "float64")
 
 
 def check_halves(target: Any, device: str) -> None:
@@ -151,3 +155,6 @@ def check_bits(target: Any, device: str) -> None:
     torch.testing.assert_close(c[3].double(), x.asinh(), **close)
     torch.testing.assert_close(c[4].double(), x.acosh(), **close)
     assert torch.equal(c[5], torch.nextafter(x.float(), torch.zeros(n)))
+
+
+CHECKS = (check_ieee, check_ieee_of_doubles, check_halves, check_bits)

@@ -10,7 +10,7 @@ import torch
 import tilelab
 import tilelab.language as T
 from tests.kernels import AMPERE, HOPPER
-from tests.ops.ieee_programs import check_bits, check_halves, check_ieee
+from tests.ops.ieee_programs import CHECKS as IEEE
 from tests.ops.leaving_programs import CHECKS as LEAVING
 from tests.ops.name_programs import CHECKS, Check
 from tests.ops.vector_programs import CHECKS as VECTORS
@@ -18,7 +18,7 @@ from tests.thread.nvrtc import compile_cuda, needs_nvrtc
 from tilelab.errors import TileError
 from tilelab.target import SM80, SM90A
 
-EVERY = (*CHECKS, *LEAVING, *VECTORS, check_ieee, check_halves, check_bits)
+EVERY = (*CHECKS, *LEAVING, *VECTORS, *IEEE)
 target = pytest.mark.parametrize("target", [HOPPER, AMPERE], ids=["hopper", "ampere"])
 
 

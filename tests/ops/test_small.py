@@ -26,6 +26,19 @@ def test_programs(target: Any, number: int) -> None:
     CHECKS[number](target, "cpu")
 
 
+@pytest.mark.parametrize("at", [(8, 0), (0, 36), (-9, 0)])
+def test_copies_that_begin_past_the_end(at: tuple[int, int]) -> None:
+    """Nothing of such a tile exists, whatever it is: a copy clips tails, and this is a mistake."""
+    with pytest.raises(IndexError, match=r"TL1107: the slice .* exceeds axis [01] of A"):
+
+        @T.prim_func
+        def main(A: T.Tensor((8, 36), "float32")):
+            with T.Kernel(1, threads=32) as _:
+                s = T.alloc_shared((4, 4), "float32")
+                T.copy(A[at[0], at[1]], s)
+                T.copy(s, A[4, 33])
+
+
 @target
 def test_print(target: Any, capsys: pytest.CaptureFixture[str]) -> None:
     kernel = printing(target)

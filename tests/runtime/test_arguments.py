@@ -119,6 +119,19 @@ def test_declared_strides() -> None:
     assert error.code == "TL1617" and "is declared with the strides (pitch, 1)" in error.hint
 
 
+def test_gradients_end_here(capsys: pytest.CaptureFixture[str]) -> None:
+    """Said once for each tensor, and not where torch records nothing."""
+    a, b = half(3, 5).requires_grad_(), half(5, 7)
+    signature = Signature("ends_here", (tensor("A", (M, K)), tensor("B", (K, N))), (M, N, K), ())
+    with torch.no_grad():
+        signature.bind((a, b))
+    assert capsys.readouterr().err == ""
+    for _ in range(2):
+        signature.bind((a, b))
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "ends_here: A requires a gradient" in said
+
+
 def test_linear_sizes() -> None:
     n = size("n")
     signature = Signature("pack", (tensor("A", (2 * n + 1,)),), (n,))

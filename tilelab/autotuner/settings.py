@@ -43,6 +43,17 @@ class Settings:
     early_stop: bool = False
     early_stop_factor: float = 2.0
 
+    def __post_init__(self) -> None:
+        for name in ("warmup", "rep", "timeout", "rtol", "atol", "max_mismatched_ratio",
+                     "early_stop_factor"):  # fmt: skip
+            value = getattr(self, name)
+            known = isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+            if not known and not (name == "timeout" and value is None):
+                raise TileTypeError(
+                    f"autotune({name}={value!r}) is no number of 0 or more", code="TL1651",
+                    hint="warmup and rep are milliseconds, timeout seconds (None: no limit)",
+                )  # fmt: skip
+
     @property
     def checks(self) -> bool:
         """Whether results are compared with a reference."""

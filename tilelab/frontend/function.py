@@ -44,6 +44,8 @@ class PrimFunc:
             hint=f"compile it first: kernel = tilelab.compile({self.__name__}, out_idx=[-1])",
         )
 
+    __str__ = script
+
     def __repr__(self) -> str:
         return f"<PrimFunc {self.__name__}>"
 

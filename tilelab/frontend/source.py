@@ -55,12 +55,10 @@ def find_source(fn: FunctionType) -> FunctionSource:
     for file, text in _candidates(fn):
         parsed = _parse(file, text, flags)
         node = _find_node(parsed.tree, code) if parsed is not None else None
-        if parsed is None or node is None:
-            stale = True
-            continue
-        if _rewritten_by_pytest(code) or _made_from(parsed, code, file):
+        if node and parsed and (_rewritten_by_pytest(code) or _made_from(parsed, code, file)):
             return FunctionSource(node, file, flags)
-        stale = True
+        # A text found elsewhere (`python -c`, a caller of exec) is simply not this function's.
+        stale = stale or file == code.co_filename
     raise _stale(code) if stale else _missing(code)
 
 

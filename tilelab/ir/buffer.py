@@ -256,6 +256,13 @@ class Region(Node):
             if axis in self.tile_axes:
                 check_bounds(self.buffer, axis, start, start + extent, size)
 
+    def check_starts(self) -> None:
+        """Raise TileIndexError (TL1107) where a constant start lies past the end of its axis."""
+        sides = zip(self.starts, self.extents, self.buffer.shape, strict=True)
+        for axis, (start, extent, size) in enumerate(sides):
+            if const_int(start) != 0 and not _starts_inside(start, size):
+                check_bounds(self.buffer, axis, start, start + extent, size)
+
     @property
     def tile_shape(self) -> tuple[Expr | int, ...]:
         return tuple(self.extents[a] for a in self.tile_axes)

@@ -21,10 +21,10 @@ def _ieee(name: str, what: str, *args: Any, mode: str) -> Expr:
         )  # fmt: skip
     given = [as_expr(a) for a in args if not isinstance(a, int | float)]
     for kind in (e.dtype for e in given):
-        if not kind.is_float or kind.bits < 16 or (mode != "rn" and kind != FLOAT32):
+        if not kind.is_float or kind.bits < 16 or (mode != "rn" and kind.bits == 16):
             raise TileTypeError(
-                f"T.{name} of {kind} values with rounding {mode!r}: {what} is there for float32, "
-                'and for float64, float16 and bfloat16 with "rn"',
+                f"T.{name} of {kind} values with rounding {mode!r}: {what} is there for float32 "
+                'and float64, and for float16 and bfloat16 with "rn"',
                 code="TL1782", loc=session().loc(),
                 hint="convert with T.cast(value, 'float32') first",
             )  # fmt: skip

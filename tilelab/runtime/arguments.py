@@ -6,6 +6,7 @@ sizes are solved from the shapes.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from tilelab.dtypes import DType, integer_range
 from tilelab.errors import Loc, TileTypeError, TileValueError
 from tilelab.ir import Buffer, Expr, ScalarParam, TensorParam, Var, const_int
+from tilelab.logs import notice
 from tilelab.runtime.evaluate import function_of
 from tilelab.runtime.sizes import SizeSolver
 from tilelab.runtime.tensors import (
@@ -171,6 +173,10 @@ class Signature:
             )  # fmt: skip
         if not is_dense(value):
             raise self._no_elements(param, "a sparse tensor")
+        if getattr(value, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+            notice(self.name, f"{param.name} requires a gradient, which ends here: what a kernel "
+                   "computes has no history; call it in a torch.autograd.Function, or pass "
+                   f"{param.name}.detach()")  # fmt: skip
         facts, expected = facts_of(value), stored_dtype(param.buffer)
         if not same_dtype(param.buffer, facts.dtype):
             raise TileTypeError(

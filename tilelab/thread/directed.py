@@ -6,7 +6,9 @@ whether the nearest number lies on the wrong side.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -67,14 +69,47 @@ def _inverse(a: Array) -> Array:
     return 1 / a
 
 
+def _fused_float64(a: float, b: float, c: float) -> float:
+    plain = a * b + c
+    try:
+        exact = Fraction(a) * Fraction(b) + Fraction(c)
+    except (OverflowError, ValueError):  # an infinity or NaN takes part
+        return plain
+    try:
+        return float(exact) if exact else plain  # a sum of 0 keeps the sign that it has
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _round_float64(
+    compute: Callable[..., Array], rest: Residual, mode: str, arrays: list[Array]
+) -> Array:
+    """float64 operands: what is left over is told by fractions, element by element."""
+    fused = np.frompyfunc(_fused_float64, 3, 1)
+    near = np.asarray(fused(*arrays) if compute is _fused else compute(*arrays)).astype(np.float64)
+    if mode == "rn":
+        return near
+    arrays = list(np.broadcast_arrays(*arrays))
+    known = np.logical_and.reduce([np.isfinite(a) for a in arrays])
+    known = known & ((arrays[-1] != 0) | (compute not in (np.divide, _inverse)))
+    largest = np.copysign(np.finfo(np.float64).max, near)
+    near = np.where(np.isinf(near) & known, largest, near)
+
+    def side(known: bool, *numbers: float) -> float:
+        return float(np.sign(rest(*map(Fraction, numbers)))) if known else math.nan
+
+    left = np.frompyfunc(side, len(arrays) + 2, 1)(known & np.isfinite(near), near, *arrays)
+    return _moved(near, np.asarray(left).astype(np.float64), mode)
+
+
 def _rounded(compute: Callable[..., Array], rest: Residual, mode: str) -> Callable[..., Array]:
-    """The function of float32 arrays (of float64 ones too when `mode` is "rn")."""
+    """The function of float32 and of float64 arrays."""
 
     def run(*args: Any) -> Array:
         arrays = [np.asarray(a) for a in args]
         with np.errstate(all="ignore"):
             if arrays[0].dtype == np.float64:
-                return np.asarray(compute(*arrays))
+                return _round_float64(compute, rest, mode, arrays)
             wide = [a.astype(np.float64) for a in arrays]
             exact = np.asarray(compute(*wide))
             near = exact.astype(np.float32)
@@ -90,14 +125,14 @@ def _rounded(compute: Callable[..., Array], rest: Residual, mode: str) -> Callab
 def _moved(near: Array, left: Array, mode: str) -> Array:
     """The neighbour of `near` on the wanted side, where `near` is on the other: `left` has the
     sign of what is missing to the exact value."""
-    up, down = np.nextafter(near, np.float32(np.inf)), np.nextafter(near, np.float32(-np.inf))
+    up, down = (np.nextafter(near, near.dtype.type(end)) for end in (np.inf, -np.inf))
     if mode == "ru":
         moved = np.where(left > 0, up, near)
     elif mode == "rd":
         moved = np.where(left < 0, down, near)
     else:
         moved = np.where((near > 0) & (left < 0), down, np.where((near < 0) & (left > 0), up, near))
-    return np.where(np.isnan(left), near, moved).astype(np.float32)
+    return np.where(np.isnan(left), near, moved).astype(near.dtype)
 
 
 OPERATIONS: dict[str, tuple[str, int, Callable[..., Array], Residual]] = {

@@ -217,14 +217,13 @@ def _load_exponent(x: Array, power: Array) -> Array:
 
 
 def _ieee() -> list[MathFn]:
-    """Arithmetic with a rounding mode; float64 to nearest only."""
+    """Arithmetic with a rounding mode."""
     made: list[MathFn] = []
     for name, (cuda, arity, _, _) in OPERATIONS.items():
         args = ", ".join(f"{{{i}}}" for i in range(arity))
         single, double = ("fmaf", "fma") if cuda == "fma" else (f"f{cuda}", f"d{cuda}")
         for mode in MODES:
-            f64 = f"__{double}_{mode}({args})" if mode == "rn" else ""
-            f32 = f"__{single}_{mode}({args})"
+            f64, f32 = f"__{double}_{mode}({args})", f"__{single}_{mode}({args})"
             meaning = numpy_meaning(name, mode)
             half = f"__hfma({args})" if cuda == "fma" else ""
             made.append(MathFn(f"{name}_{mode}", arity, f32, f64, "", meaning, "alu", half=half))

@@ -65,7 +65,7 @@ def as_region(
 
     Raises TileTypeError (TL1501) naming the argument when it is no buffer, slice or element, or
     when a base point stands where no tile gives it a shape; TileIndexError (TL1107) for a slice
-    past the end where nothing clips it.
+    past the end where nothing clips it, and for a base point that no part of a tile can lie at.
     """
     if isinstance(value, Load):
         return _base_point(value, what, tile_shape)
@@ -106,7 +106,9 @@ def _base_point(load: Load, what: str, tile_shape: tuple[Extent, ...] | None) ->
     extents: list[Extent] = [1] * rank
     for axis, extent in zip(axes, shape, strict=True):
         extents[axis] = extent
-    return Region(load.buffer, load.indices, tuple(extents), axes, note=chosen.warning)
+    region = Region(load.buffer, load.indices, tuple(extents), axes, note=chosen.warning)
+    region.check_starts()
+    return region
 
 
 def pair_regions(src: Any, dst: Any) -> tuple[Region, Region]:
