@@ -289,9 +289,72 @@ def check_signs_by_shifts(target: Any, device: str) -> None:
     assert torch.equal(c, ((a & 15) << 28) >> 28)
 
 
+def check_columns_one_by_one(target: Any, device: str) -> None:
+    """A tile whose columns get their values one after the other, in loops of another layout: that
+    a re-layout moves what has none yet is no finding."""
+    rows, count = 24, 5
+
+    @T.prim_func
+    def main(
+        X: T.Tensor((rows, 24), "float32"), W: T.Tensor((rows, 2 * count), "float32")
+    ):  # fmt: skip
+        with T.Kernel(1, threads=96) as _:
+            x = T.alloc_fragment((rows, 24), "float32")
+            top = T.alloc_fragment((rows,), "float32")
+            w = T.alloc_fragment((rows, 2 * count), "float32")
+            T.copy(X, x)
+            for k in T.serial(count):
+                T.reduce_max(x, top, dim=1)
+                for i in T.Parallel(rows):
+                    w[i, k] = top[i]
+                    w[i, count + k] = w[i, k] + 1.0
+                for i, j in T.Parallel(rows, 24):
+                    if x[i, j] == top[i]:
+                        x[i, j] = -100.0
+                for i in T.Parallel(rows):
+                    if k % 2 == 0:
+                        w[i, count + k] += top[i]
+                    else:
+                        w[i, count + k] = 2.0 * top[i] + 1.0
+            for i, j in T.Parallel(rows, 2 * count):
+                w[i, j] *= 2.0
+            T.copy(w, W)
+
+    x = torch.randn(rows, 24, device=device)
+    best = x.topk(count).values
+    got = tilelab.compile(main, out_idx=[1], target=target)(x)
+    torch.testing.assert_close(got, 2 * torch.cat([best, 2 * best + 1], 1))
+
+
+def check_fragments_set_in_parts(target: Any, device: str) -> None:
+    """Slices of a fragment that are copied into it in turn, and elements at places from memory."""
+
+    @T.prim_func
+    def main(
+        X: T.Tensor((16, 64), "float16"), P: T.Tensor((64,), "int32"),
+        Y: T.Tensor((16, 64), "float16"), Q: T.Tensor((64,), "int32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=64) as _:
+            x = T.alloc_fragment((16, 64), "float16")
+            p = T.alloc_fragment((64,), "int32")
+            q = T.alloc_fragment((64,), "int32")
+            for h in T.unroll(2):
+                T.copy(X[:, h * 32 : h * 32 + 32], x[:, (1 - h) * 32 : (1 - h) * 32 + 32])
+            T.copy(x, Y)
+            T.copy(P, p)
+            for i in T.Parallel(64):
+                q[p[i]] = i
+            T.copy(q, Q)
+
+    x, p = torch.randn(16, 64, device=device).half(), torch.randperm(64, device=device).int()
+    y, q = tilelab.compile(main, out_idx=[2, 3], target=target)(x, p)
+    assert torch.equal(y, x.roll(32, 1)) and torch.equal(q, p.argsort().int())
+
+
 CHECKS: tuple[Callable[[Any, str], None], ...] = (
     check_run_time_extents, check_run_time_extents_of_a_role, check_copies_of_elements,
     check_flattened_fragment, check_helpers_and_variables, check_private_reductions,
     check_atomics_of_tiles_and_runs, check_barriers_of_operations, check_tensors_left_out,
-    check_signs_by_shifts, *EXAMPLES,
+    check_signs_by_shifts, check_columns_one_by_one, check_fragments_set_in_parts,
+    *EXAMPLES,
 )  # fmt: skip

@@ -26,6 +26,7 @@ from tilelab.ir import (
     Stmt,
     Store,
     as_expr,
+    cast,
     const_int,
     map_children,
     walk,
@@ -37,6 +38,7 @@ from tilelab.passes.layout_solver import LayoutConflict
 from tilelab.tile.op import TileOp
 from tilelab.tile.operands import is_whole, whole
 from tilelab.tile.ops.copy import Copy
+from tilelab.tile.ops.fill import Fill
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ def resolve(kernel: Kernel, conflict: LayoutConflict, threads: int) -> Relayout:
 
     changed = visit(kernel.body)
     assert isinstance(changed, Seq)
+    if before and not _set_before(kernel, statement, buffer):
+        changed = _zeroed(changed, buffer)
     made = [Alloc(stop, loc=buffer.loc) for stop in stops[1:]]
     changed = replace(changed, body=(*made, *changed.body))
     size = buffer.dtype.bytes
@@ -82,6 +86,36 @@ def resolve(kernel: Kernel, conflict: LayoutConflict, threads: int) -> Relayout:
 def _copies(stops: Sequence[Buffer], statement: Stmt) -> list[Stmt]:
     """Whole tiles from stop to stop."""
     return [Copy(whole(a), whole(b), loc=statement.loc) for a, b in pairwise(stops)]
+
+
+def _set_before(kernel: Kernel, statement: Stmt, buffer: Buffer) -> bool:
+    """Whether a statement further up sets the whole fragment."""
+    for s in walk(kernel.body):
+        if s is statement:
+            break
+        op = isinstance(s, TileOp) and s.written_regions()
+        if any(r.buffer is buffer and is_whole(r) for r in op or ()):
+            return True
+        if isinstance(s, ParallelFor) and _writes_all(s, buffer):
+            return True
+    return False
+
+
+def _zeroed(body: Seq, buffer: Buffer) -> Seq:
+    """With zeros in a fragment from its beginning: whole tiles go from stop to stop, and a program
+    may have set only a part by then (columns that it finds one by one)."""
+    zeros = Fill(whole(buffer), cast(as_expr(0), buffer.dtype), loc=buffer.loc)
+
+    def visit(n: Node) -> Node:
+        if not isinstance(n, Seq):
+            return map_children(n, visit)
+        parts = [(visit(s), isinstance(s, Alloc) and s.buffer is buffer) for s in n.body]
+        flat = [x for s, begins in parts for x in ((s, zeros) if begins else (s,))]
+        return replace(n, body=tuple(flat))
+
+    changed = visit(body)
+    assert isinstance(changed, Seq)
+    return changed
 
 
 def _stores(statement: Stmt, buffer: Buffer) -> bool:

@@ -87,8 +87,8 @@ class Signature:
             if isinstance(param, ScalarParam):
                 values[position] = self._scalar(param, value)
             elif value is not None or position not in self.untouched.positions:
-                values[position] = value
-                facts[position] = self._tensor(param, value)
+                values[position], facts[position] = value, self._tensor(param, value)
+                _say_that_gradients_end(self.name, param, value)
         device = self._device(facts)
         if device == "meta":
             first = next(i for i, fact in enumerate(facts) if fact is not None)
@@ -173,10 +173,6 @@ class Signature:
             )  # fmt: skip
         if not is_dense(value):
             raise self._no_elements(param, "a sparse tensor")
-        if getattr(value, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
-            notice(self.name, f"{param.name} requires a gradient, which ends here: what a kernel "
-                   "computes has no history; call it in a torch.autograd.Function, or pass "
-                   f"{param.name}.detach()")  # fmt: skip
         facts, expected = facts_of(value), stored_dtype(param.buffer)
         if not same_dtype(param.buffer, facts.dtype):
             raise TileTypeError(
@@ -251,6 +247,13 @@ class Signature:
             f"{expected}",
             code="TL1617", notes=self.notes, hint=hint,
         )  # fmt: skip
+
+
+def _say_that_gradients_end(kernel: str, param: TensorParam, value: Any) -> None:
+    if getattr(value, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        notice(kernel, f"{param.name} requires a gradient, which ends here: what a kernel computes "
+               "has no history; call it in a torch.autograd.Function, or pass "
+               f"{param.name}.detach()")  # fmt: skip
 
 
 def misaligned(needs: Sequence[Alignment], facts: dict[str, TensorFacts]) -> str | None:
