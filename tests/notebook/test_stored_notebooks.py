@@ -52,13 +52,13 @@ def test_pictures_are_painted_in_the_palette_of_today(path: Path) -> None:
     used: set[str] = set()
     for _, output in outputs(path):
         picture = "".join(output.get("data", {}).get("image/svg+xml", ""))
-        for kind, role, colour in re.findall(r"\.([fs])-([a-z-]+)\{(?:fill|stroke):([^}]+)\}",
-                                             picture.partition("@media")[0]):  # fmt: skip
-            assert colour == PAINTS[role].light, (kind, role)
-            used.add(role)
-        for role, colour in re.findall(r"\.[fs]-([a-z-]+)\{(?:fill|stroke):([^}]+)\}",
-                                       picture.partition("@media")[2]):  # fmt: skip
-            assert colour == PAINTS[role].dark, role
+        for style in re.findall(r"<style>(.*?)</style>", picture):  # of each part of a picture
+            for theme, rules in zip(("light", "dark"), style.split("@media"), strict=True):
+                for role, colour in re.findall(
+                    r"\.[fs]-([a-z-]+)\{(?:fill|stroke):([^}]+)\}", rules
+                ):
+                    assert colour == getattr(PAINTS[role], theme), (theme, role)
+                    used.add(role)
     assert {"ink", "card", "muted"} <= used
 
 

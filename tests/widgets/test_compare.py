@@ -92,6 +92,7 @@ def test_two_kernels_of_the_readers_own(kernel: Any) -> None:
     other = tilelab.compile(gemm(256, 256, 512, stages=2), target="sm_90a", out_idx=-1)
     panel = compare_panel(kernel, other)
     assert [v.kernel for v in panel.variants] == [other, kernel]
+    assert [v.name for v in panel.variants] == ["kernel (plain)", "kernel"]
     with pytest.raises(TileError, match="is no compiled kernel"):
         widgets.compare(kernel, "plain")  # type: ignore[arg-type]
 

@@ -217,3 +217,23 @@ def with_prefix(markup: str, prefix: str) -> str:
     for before in ('id="', "url(#", 'aria-labelledby="', "-t "):
         markup = markup.replace(f"{before}{ident}-", f"{before}{prefix}-{ident}-")
     return markup
+
+
+def stacked(markups: Sequence[str]) -> str:
+    """Rendered pictures below each other as one; a single one as it is."""
+    if len(markups) == 1:
+        return markups[0]
+    sizes = [[float(n) for n in re.findall(r'viewBox="0 0 (\S+) (\S+)"', m)[0]] for m in markups]
+    wide, high = max(w for w, _ in sizes), sum(h for _, h in sizes)
+    parts: list[str] = []
+    top = 0.0
+    for k, (markup, (_, height)) in enumerate(zip(markups, sizes, strict=True)):
+        # Inside of another picture a size in CSS would win over the attributes.
+        inner = re.sub(r' style="max-width[^"]*"', f' y="{number(top)}"', markup, count=1)
+        parts.append(with_prefix(inner, f"p{k}"))
+        top += height
+    w, h, least = number(wide), number(high), number(wide * LEAST)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}" '
+        f'style="max-width:100%;min-width:{least}px;height:auto">{"".join(parts)}</svg>\n'
+    )

@@ -167,9 +167,9 @@ def compare_panel(
     if plain is None:
         found = variants(_kernel(kernel))
     else:
-        pair = (Variant(_kernel(plain).name, "", plain),
-                Variant(_kernel(kernel).name, "", kernel))  # fmt: skip
-        found = list(pair)
+        own, other = _kernel(kernel).name, _kernel(plain).name
+        other = f"{other} (plain)" if other == own else other
+        found = [Variant(other, "", plain), Variant(own, "", kernel)]
     gains = None if bench is None else steps.measured(bench_rows(bench), row)
     return ComparePanel(found, inputs, gains)
 

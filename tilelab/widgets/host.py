@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from tilelab.errors import TileError
 from tilelab.views.palette import PAINTS
+from tilelab.views.svg import stacked
 from tilelab.widgets.panel import Panel
 
 STATIC = files("tilelab.widgets") / "static"
@@ -80,11 +81,19 @@ def _widget_class() -> Any:
     return PanelWidget
 
 
+LARGEST = 300_000
+"""Bytes that a picture in an output may have."""
+
+
 def static_bundle(panel: Panel) -> dict[str, str]:
-    """Text and SVG of a panel's first twin: what stays when the kernel is gone."""
+    """Text and SVG of a panel's twins, of as many as LARGEST allows: what stays when the kernel is
+    gone."""
     twins = panel.twins()
     bundle = {"text/plain": "\n".join(view.to_text() for view in twins)}
-    return {**bundle, "image/svg+xml": twins[0].to_svg()} if twins else bundle
+    pictures = [view.to_svg() for view in twins]
+    while len(pictures) > 1 and sum(len(p.encode()) + 300 for p in pictures) > LARGEST:
+        pictures.pop()
+    return {**bundle, "image/svg+xml": stacked(pictures)} if pictures else bundle
 
 
 def with_twins(found: Any, panel: Panel) -> Any:
