@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.exercise import UsageError, load_exercise, read_regular
+from judge.exercise import NOTEBOOK, UsageError, load_exercise, read_regular
 from judge.report import validate
+from judge.starters import exercise_of
 
 JUDGE = Path(__file__).resolve().parent / "judge.py"
 COLUMNS: tuple[str, ...] = (
@@ -43,19 +44,21 @@ class Work:
 
 
 def find_work(folder: Path, exercise: str) -> list[Work]:
-    """Every .py file under `folder`, in order; links are left out. UsageError for none."""
+    """Every .py file under `folder` and every notebook of the exercise, in order; links and
+    Jupyter's checkpoints are left out. UsageError for none."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder")
     name = load_exercise(exercise).id
     found: list[Work] = []
-    for path in sorted(folder.rglob("*.py")):
-        if path.is_symlink() or not path.is_file():
+    for path in sorted(folder.rglob("*")):
+        kind = path.suffix.lower()  # Windows writes .PY, too
+        if kind not in (".py", NOTEBOOK) or path.is_symlink() or not path.is_file():
             continue
-        found.append(
-            Work(_no_formula(path.relative_to(folder).as_posix()), str(path), _digest(path), name)
-        )
+        if kind == ".py" or (".ipynb_checkpoints" not in path.parts and _answers(path, name)):
+            title = _no_formula(path.relative_to(folder).as_posix())
+            found.append(Work(title, str(path), _digest(path), name))
     if not found:
-        raise UsageError(f"there is no .py file under {folder}")
+        raise UsageError(f"there is no .py file (or notebook of {name}) under {folder}")
     return found
 
 
@@ -67,9 +70,19 @@ def _digest(path: Path) -> str:
         return hashlib.sha256(str(error).encode()).hexdigest()
 
 
+def _answers(path: Path, exercise: str) -> bool:
+    """Whether a notebook is of this exercise, or says of none that it can be read."""
+    try:
+        found = exercise_of(json.loads(read_regular(path)))
+        return load_exercise(found).id == exercise
+    except (UsageError, ValueError, LookupError, TypeError, RecursionError):
+        return True
+
+
 def _no_formula(name: str) -> str:
-    """A name that no spreadsheet takes for a formula."""
-    return f"./{name}" if name[:1] in ("=", "+", "-", "@") else name
+    """A name that no spreadsheet takes for a formula, as text that any file and terminal takes."""
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
+    return f"./{shown}" if shown[:1] in ("=", "+", "-", "@") else shown
 
 
 def grade_one(
@@ -87,7 +100,7 @@ def grade_one(
     if digest and hashlib.sha256(data).hexdigest() != digest:
         return {"error": "it was changed after the batch began: run the batch again"}
     with tempfile.TemporaryDirectory(prefix="judge-") as folder:
-        copy = Path(folder) / "submission.py"
+        copy = Path(folder) / f"submission{Path(path).suffix}"
         copy.write_bytes(data)
         report = _grade_file(str(copy), exercise, options)
     if "error" in report:
@@ -117,7 +130,7 @@ def row_of(work: Work, report: dict[str, Any]) -> Row:
     base = {"submission": work.name, "sha256": work.digest, "exercise": work.exercise}
     if "error" in report:
         return {**base, "status": "error", "points": "", "assessed": "", "total": "",
-                "code": report["error"], "flags": "", "seconds": ""}  # fmt: skip
+                "code": _no_formula(report["error"]), "flags": "", "seconds": ""}  # fmt: skip
     score = report["score"]
     return {
         **base, "status": report["status"], "code": report["code"],

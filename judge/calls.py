@@ -39,8 +39,8 @@ X86_64 = EVERYWHERE | {
     "lremovexattr": 198, "fremovexattr": 199, "utimes": 235, "fchownat": 260, "futimesat": 261,
     "fchmodat": 268, "utimensat": 280, "open_by_handle_at": 304,
     # what other processes see, and what outlives this one
-    "socket": 41, "shmget": 29, "semget": 64, "msgget": 68, "mq_open": 240, "add_key": 248,
-    "request_key": 249, "keyctl": 250,
+    "socket": 41, "socketpair": 53, "shmget": 29, "semget": 64, "msgget": 68, "mq_open": 240,
+    "add_key": 248, "request_key": 249, "keyctl": 250,
     # the machine
     "syslog": 103, "pivot_root": 155, "adjtimex": 159, "chroot": 161, "acct": 163,
     "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168,
@@ -58,8 +58,8 @@ AARCH64 = EVERYWHERE | {
     "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14, "lremovexattr": 15,
     "fremovexattr": 16, "fchmod": 52, "fchmodat": 53, "fchownat": 54, "fchown": 55,
     "utimensat": 88, "open_by_handle_at": 265,
-    "mq_open": 180, "msgget": 186, "semget": 190, "shmget": 194, "socket": 198, "add_key": 217,
-    "request_key": 218, "keyctl": 219,
+    "mq_open": 180, "msgget": 186, "semget": 190, "shmget": 194, "socket": 198,
+    "socketpair": 199, "add_key": 217, "request_key": 218, "keyctl": 219,
     "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "quotactl": 60, "acct": 89,
     "kexec_load": 104, "init_module": 105, "delete_module": 106, "clock_settime": 112,
     "syslog": 116, "reboot": 142, "sethostname": 161, "setdomainname": 162,
@@ -68,17 +68,25 @@ AARCH64 = EVERYWHERE | {
     "kexec_file_load": 294,
 }
 # fmt: on
-# machine: (audit architecture, number of clone, denied calls, {call about one process: number})
+# machine: (audit architecture, number of clone, denied calls, {call with bound arguments: number})
 MACHINES = {
-    "x86_64": (0xC000003E, 56, X86_64, {"tgkill": 234, "sched_setaffinity": 203, "prlimit64": 302}),
+    "x86_64": (
+        0xC000003E,
+        56,
+        X86_64,
+        {"tgkill": 234, "sched_setaffinity": 203, "prlimit64": 302, "fcntl": 72},
+    ),
     "aarch64": (
         0xC00000B7,
         220,
         AARCH64,
-        {"tgkill": 131, "sched_setaffinity": 122, "prlimit64": 261},
+        {"tgkill": 131, "sched_setaffinity": 122, "prlimit64": 261, "fcntl": 25},
     ),
 }  # fmt: skip
 CLONE3, CLONE_THREAD, X32_BIT = 435, 0x00010000, 0x40000000
+FILE_CONTROLS = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1032, 1033, 1034)
+"""Of fcntl: duplicates, flags, locks, seals, the size of a pipe. Not: whom a file sends signals
+(F_SETOWN, F_SETSIG: a `kill` by another name), leases, notices, a pipe of another size."""
 LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, FAIL, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 ARGUMENTS = 16  # where a call's arguments begin: 8 bytes each, the low word first
@@ -140,6 +148,7 @@ def filter_calls(libc: ctypes.CDLL | None) -> str:
     bound: dict[int, Words] = {
         about["tgkill"]: [own],
         about["sched_setaffinity"]: [own],
+        about["fcntl"]: [(2, FILE_CONTROLS)],
         about["prlimit64"]: [own, (4, [0]), (5, [0])],  # no new limit: asking is all
     }
     code = filter_program(audit, clone, denied.values(), bound)

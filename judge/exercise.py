@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import importlib.util
+import json
 import os
 import re
 import stat
@@ -17,10 +18,12 @@ from random import Random
 
 from judge.checks import Quiz
 from judge.kernels import POINTS, KernelTask
+from judge.starters import answer_of
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "exercises"
 MAX_SOURCE = 256 << 10
+NOTEBOOK = ".ipynb"
 EXPECTED = re.compile(r"# fails: ([A-Z0-9_.]+)")
 
 
@@ -123,8 +126,12 @@ def read_regular(path: Path) -> bytes:
 
 
 def read_submission(path: Path) -> str:
-    """The text of a student's file; refuses links, devices, huge and undecodable files."""
+    """The text of a student's file, of a notebook its answer cell; refuses links, devices, huge
+    and undecodable files."""
     try:
-        return read_regular(path).decode("utf-8-sig")  # editors on Windows begin with a mark
+        text = read_regular(path).decode("utf-8-sig")  # editors on Windows begin with a mark
+        return answer_of(json.loads(text)) if path.suffix.lower() == NOTEBOOK else text
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is no UTF-8 text") from error
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(f"{path} is no notebook with an answer: {error}") from error

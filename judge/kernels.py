@@ -182,8 +182,8 @@ def tensor_cores() -> Rule:
         return "" if in_ir and in_sass else "no tensor-core instruction was generated"
 
     return Rule("structure.tensor_cores", "tensor cores", problem,
-                "multiply tiles with T.gemm on shared memory; their extents are multiples of "
-                "16")  # fmt: skip
+                "multiply tiles with T.gemm: both in shared memory and of one 16-bit type, extents "
+                "multiples of 16, threads a multiple of 128")  # fmt: skip
 
 
 def shared_at_most(limit: int) -> Rule:

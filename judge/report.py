@@ -168,7 +168,7 @@ def to_text(verdict: Verdict) -> str:
     lines = [
         f"{verdict.exercise}: {status.upper()}, {won} of {assessed} points assessed"
         + (f" (of {total})" if assessed != total else ""),
-        f"  graded {verdict.submission} in {verdict.seconds:.1f} s"
+        f"  graded {clean(verdict.submission)} in {verdict.seconds:.1f} s"
         + (f" on {outcome.device}" if outcome.device else ""),
     ]
     lines += _public_lines([r for r in outcome.results if not r.hidden])

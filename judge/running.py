@@ -9,14 +9,16 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 from typing import Any
 
-from judge.causes import Seen, likely_cause
+from judge.causes import likely_cause
 from judge.compare import Difference, difference, tolerance
 from judge.failure import own
 from judge.kernels import Evidence, KernelCase, KernelTask, Sizes, Tensor
 from judge.memory import Call, Data
+from judge.seen import Seen
 from tilelab import TileError, artifact
 
 FILE = "solution.py"
@@ -155,7 +157,9 @@ def _wrong(
     def writer(index: tuple[int, ...]) -> Any:
         return None if report is None else report.writer_of(name, index)
 
-    cause = likely_cause(_seen(task, kernel, call, report, d, right, writer))
+    stored = _stored_at(name)
+    seen = _seen(task, kernel, call, report, d, right, writer)
+    cause = likely_cause(replace(seen, stores=bool(stored)))
     detail: dict[str, Any] = {
         "index": list(d.index), "got": _shown(d.got, d.expected),
         "expected": _shown(d.expected, d.got), "allowed": f"{d.allowed:.3g}", "cause": cause.text,
@@ -169,11 +173,22 @@ def _wrong(
     else:  # the first statement that writes the output
         notes = () if report is None else report.notes
         loc = next((n.loc for n in notes if n.buffer == name), None)
-    place = _place(loc)
+    place = _place(loc) or stored
     return failed(
         code, f"{d.wrong} of {d.total} elements are wrong", **detail,
         **({"finding": place} if place else {}), **_note(report, OUT_OF_BOUNDS),
     )  # fmt: skip
+
+
+def _stored_at(name: str) -> dict[str, Any]:
+    """The first line that stores to a tensor, by its looks; {} for none."""
+    store = re.compile(
+        rf"\b{re.escape(name)}\[.*\]\s*[-+*]?=[^=]|T\.copy\(.*,\s*{re.escape(name)}\b"
+    )
+    for number, line in enumerate(linecache.getlines(FILE), 1):
+        if store.search(line):
+            return {"line": number, "text": line.strip()}
+    return {}
 
 
 def _seen(

@@ -176,7 +176,7 @@ def python_folders() -> list[str]:
     prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
     folders = {os.path.join(prefix, lib) for prefix in prefixes for lib in ("lib", "lib64")}
     folders |= {"/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"}
-    folders |= {"/dev/null", "/dev/urandom", "/usr/share/zoneinfo"}
+    folders |= {"/dev/null", "/dev/urandom", "/usr/share/zoneinfo", "/proc/cpuinfo"}
     folders |= {path for path in sys.path if path and ("site-packages" in path or "lib" in path)}
     return sorted(folders)
 

@@ -44,12 +44,15 @@ class Answer:
 @dataclass(frozen=True)
 class Budget:
     """Wall seconds: starting up, loading the student's file, one question, compiling one kernel,
-    one case on the simulator or GPU (where steps end a hang earlier), the benchmark."""
+    one case on the simulator or GPU (where steps end a hang earlier), the benchmark. `processor`:
+    processor seconds for compiling one kernel, which end a loop earlier, the same under any load
+    (right kernels take 0.03 to 0.5)."""
 
     start: float = 30.0
     load: float = 10.0
     call: float = 2.0
     compile: float = 20.0
+    processor: float = 5.0
     case: float = 60.0
     bench: float = 60.0
     limits: Limits = field(default_factory=Limits)
@@ -114,7 +117,9 @@ class Session:
 
     def compile(self, sizes: dict[str, int], target: str) -> Answer:
         """The artefact of the kernel for these sizes, unchecked: untrusted data."""
-        request = {"op": "compile", "args": sizes, "target": target}
+        request = {
+            "op": "compile", "args": sizes, "target": target, "processor": self.budget.processor,
+        }  # fmt: skip
         return self._request(request, self.budget.compile)
 
     def _request(self, request: dict[str, Any], seconds: float) -> Answer:

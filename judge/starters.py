@@ -1,12 +1,13 @@
 """What a student starts from, made from the marked solution: nothing outside the marks differs.
 
-Hides the marks (nbgrader's own) and the notebook form of an exercise.
+Hides the marks (nbgrader's own) and the notebook form of an exercise, which is read back here.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -14,6 +15,7 @@ _REGION = re.compile(
     rf"^(?P<indent>[ \t]*){re.escape(BEGIN)}\n.*?^[ \t]*{re.escape(END)}\n",
     re.MULTILINE | re.DOTALL,
 )
+_MAGIC = re.compile(r"^%%?exercise(?:_points)?[ \t]+([\w.]+)", re.MULTILINE)
 STUB = 'raise NotImplementedError("write your solution here")'
 
 
@@ -60,6 +62,41 @@ def notebook(exercise: str, task: str, solution: str, points: int) -> dict[str, 
 def to_json(made: dict[str, Any]) -> str:
     """A notebook as the text of its file."""
     return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+def exercise_of(made: Mapping[str, Any]) -> str:
+    """The exercise that a notebook answers: of its points cell, which students cannot edit, or else
+    of a `%%exercise`; empty for none."""
+    found = [
+        match.group(1) for cell in _code_cells(made) if (match := _MAGIC.search(_source(cell)))
+    ]
+    return found[-1] if found else ""
+
+
+def answer_of(made: Mapping[str, Any]) -> str:
+    """The text of a notebook's answer cell, without its `%%exercise` line; nothing else of the
+    notebook is looked at. ValueError where there is no such cell."""
+    for cell in _code_cells(made):
+        source = _source(cell)
+        if is_cell(cell, "answer") or source.startswith("%%exercise"):
+            first, _, rest = source.partition("\n")
+            return rest if first.startswith("%%exercise") else source
+    raise ValueError("the notebook has no answer cell")
+
+
+def is_cell(cell: Mapping[str, Any], name: str) -> bool:
+    """Whether a cell is nbgrader's cell of that name."""
+    return cell.get("metadata", {}).get("nbgrader", {}).get("grade_id") == name
+
+
+def _code_cells(made: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [cell for cell in made["cells"] if cell["cell_type"] == "code"]
+
+
+def _source(cell: Mapping[str, Any]) -> str:
+    """A cell's text, which a file may hold as lines."""
+    source = cell["source"]
+    return source if isinstance(source, str) else "".join(source)
 
 
 def _markdown(text: str) -> dict[str, Any]:

@@ -139,13 +139,15 @@ class Worker:
             watch = self.watch  # the student's code may put another in its place
             self._nonce = request["nonce"]
             signal.setitimer(signal.ITIMER_REAL, LAST_TENTH * request["seconds"])
+            signal.setitimer(signal.ITIMER_PROF, request.get("processor", 0.0))
             try:
                 answer = actions[request["op"]](request)
             except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's
                 answer = {"op": "raised", "error": self._describe(error)}
                 if watch is not None:
                     self._name(watch, error)
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            for timer in (signal.ITIMER_REAL, signal.ITIMER_PROF):
+                signal.setitimer(timer, 0.0)
             with contextlib.suppress(Exception):  # a full or replaced stdout is the student's
                 sys.stdout.flush()
             if watch is not None:
@@ -227,7 +229,8 @@ def main() -> None:
     temporary = told["temporary"]
     os.environ["TMPDIR"] = temporary
     warnings.formatwarning = _warning
-    signal.signal(signal.SIGALRM, worker.hangs)
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, worker.hangs)
     private = [str(Path(REPOSITORY) / name) for name in ("judge", "exercises", "tests")]
     worker.watch = Watch(worker.tell, FILE, temporary, private)
     state = lock_down(Limits(**told["limits"]), readable, temporary, told["outer"])

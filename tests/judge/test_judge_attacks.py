@@ -28,6 +28,8 @@ UNNAMED = {
     "fake_code_object": "an entry that is an object of a class, as a style may have it",
     "kernel_looks_beside_its_tensors": "an index out of range, as a beginner's mistake gives it",
     "signature_without_end": "a function of other parameters, as a beginner's mistake gives it",
+    "half_a_character": "an exception with odd text; cleaned before it is shown",
+    "equal_to_everything": "an answer of the wrong form, as a beginner's mistake gives it",
     "huge_integer": "an answer of the wrong form, as a beginner's mistake gives it",
     "kernel_line_of_another_file": "a place that is not in the student's file is dropped unseen",
     "kernel_prints": "prints of a kernel go nowhere, honest ones too",

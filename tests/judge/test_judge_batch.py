@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import time
 import zipfile
@@ -19,6 +20,7 @@ from judge.commands import notebook_of, sandbox_gaps
 from judge.exercise import ROOT, UsageError, exercise_ids, load_exercise
 from judge.formats import to_gradescope, to_junit
 from judge.judge import grade, main
+from judge.notebooks import judge_answers
 from judge.package import write_package
 from judge.report import to_json, to_text
 from judge.starters import STUB, starter_text, without_marks
@@ -92,11 +94,78 @@ def test_batch_is_stopped_and_goes_on(
 
 def test_names_of_a_class_are_kept(folder: Path) -> None:
     """Spaces, other alphabets, quotes; what a spreadsheet takes for a formula gets a folder."""
-    names = ["ada/ö 李.py", "=cmd.py", "-x.py", 'a, "b".py']
+    names = ["ada/ö 李.py", "=cmd.py", "-x.py", 'a, "b".py', "UPPER.PY"]
     for name in names:
         (folder / name).write_text("launch = None\n")
     found = {work.name for work in find_work(folder, "02")}
-    assert {"ada/ö 李.py", "./=cmd.py", "./-x.py", 'a, "b".py'} <= found
+    assert {"ada/ö 李.py", "./=cmd.py", "./-x.py", 'a, "b".py', "UPPER.PY"} <= found
+
+
+def test_names_that_no_terminal_takes(folder: Path, tmp_path: Path) -> None:
+    """Escapes, halves of characters and bytes that are no text: a row each, on one line."""
+    for name in (b"a\x1b[2J.py", b"\xff\xfe.py", b"two\nlines.py", b"\t=1.py"):
+        with open(os.fsencode(folder) + b"/" + name, "wb") as stream:
+            stream.write(b"\xff")
+    work = find_work(folder, "02")
+    assert all(w.name.isprintable() and w.name[0] not in "=+-@" for w in work)
+    table = Table(tmp_path / "grades.csv")
+    odd = [w for w in work if "/" not in w.name]
+    rows = run_batch(odd, table, [], 1, lambda *_: None)
+    assert len(odd) == 5 and [r["status"] for r in rows] == ["error"] * 5
+    assert {r["submission"] for r in _rows(table.path)} == {w.name for w in odd}
+
+
+def _answered(exercise: Any, answer: str) -> Any:
+    """A student's notebook: the assignment with this answer cell."""
+    made: Any = json.loads(json.dumps(notebook_of(exercise)))
+    (cell,) = [c for c in made["cells"] if c["id"] == "answer"]
+    cell["source"] = answer
+    return made
+
+
+HEAD = f"%%exercise {EXERCISE.id}\n"
+TAKES_OVER = "get_ipython().register_magic_function(lambda line: 64, 'line', 'exercise_points')\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "points"),
+    [(HEAD + EXERCISE.solution.read_text("utf-8"), "64"), (HEAD + "launch = None\n", "0"),
+     (TAKES_OVER, "0")],
+    ids=["right", "wrong", "takes-over"],
+)  # fmt: skip
+def test_nbgrader_gets_the_judges_number(answer: str, points: str) -> None:
+    """Graded by the answer cell's text; no other cell runs, and what they showed is gone."""
+    made = _answered(EXERCISE, answer)
+    for cell in made["cells"][1:]:
+        cell["outputs"] = [{"output_type": "execute_result", "data": {"text/plain": "64"}}]
+    judged, resources = judge_answers(made, {"of": "nbgrader"})
+    shown = {c["id"]: c["outputs"] for c in judged["cells"][1:]}
+    assert resources == {"of": "nbgrader"} and shown["setup"] == []
+    assert shown["points"][0]["data"]["text/plain"] == points
+    assert EXERCISE.id in shown["answer"][0]["data"]["text/plain"]
+
+
+def test_notebooks_of_a_class_are_graded(tmp_path: Path) -> None:
+    """As nbgrader collects them: those of the exercise, by their answer cells."""
+    right = HEAD + EXERCISE.solution.read_text("utf-8")
+    other = load_exercise("01")
+    for name, text in {
+        "ada/ps1/02.ipynb": json.dumps(_answered(EXERCISE, right)),
+        "ada/ps1/01.ipynb": json.dumps(_answered(other, HEAD)),
+        "ada/ps1/.ipynb_checkpoints/02.ipynb": json.dumps(_answered(EXERCISE, HEAD)),
+        "bob/ps1/02.ipynb": json.dumps(_answered(EXERCISE, TAKES_OVER)),
+        "eve/ps1/02.ipynb": '{"cells": [{"cell_type": "code"}]}',
+        "gus/ps1/02.ipynb": "[" * 100_000,
+    }.items():
+        path = tmp_path / "class" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    work = find_work(tmp_path / "class", "02")
+    rows = run_batch(work, Table(tmp_path / "grades.csv"), [], 2, lambda *_: None)
+    found = {r["submission"].partition("/")[0]: (r["status"], r["points"]) for r in rows}
+    assert found == {
+        "ada": ("pass", "64"), "bob": ("fail", "0"), "eve": ("error", ""), "gus": ("error", ""),
+    }  # fmt: skip
 
 
 def test_a_partial_sandbox_grades_no_batch(

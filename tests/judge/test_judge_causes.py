@@ -9,17 +9,19 @@ from typing import Any
 import pytest
 import torch
 
-from judge.causes import Seen, likely_cause
+from judge.causes import likely_cause
 from judge.compare import difference, tolerance
 from judge.exercise import load_exercise
+from judge.seen import Seen
 
 NAN = float("nan")
+OVERLAPPING = {0: 0, 1: 1, 2: 2, 3: 3, 4: 3}
 SIZES = {"03": {"N": 1000}, "05": {"M": 12, "N": 300}, "10": {"M": 24, "N": 24, "K": 96}}
 
 
 def _cause(name: str, make: Callable[..., Any], **known: Any) -> Any:
     """The cause of the output `make(reference, *inputs)`, for small sizes."""
-    task, sizes = load_exercise(name).kernel_task, SIZES[name]
+    task, sizes = load_exercise(name).kernel_task, known.pop("sizes", SIZES[name])
     generator = torch.Generator().manual_seed(5)
     inputs = [
         torch.randn(t.extents(sizes), generator=generator, dtype=torch.float64) for t in task.inputs
@@ -49,11 +51,17 @@ def _filled(keep: Callable[[int], bool]) -> Callable[..., Any]:
     ("keep", "known", "words", "at_launch"),
     [
         (lambda i: False, {}, "nothing was written to C", False),
+        (lambda i: False, {"stores": True}, "stored to, and never where it has an element", False),
+        (lambda i: False, {"block_of": lambda at: 2}, "NaN was stored: C is NaN before", False),
+        (lambda i: i < 640, {"blocks": 4, "block_of": lambda at: OVERLAPPING.get(at[0] // 128)},
+         "each block writes 256 elements, the next one begins only 128 further", False),
+        (lambda i: i < 768, {"blocks": 4, "block_of": lambda at: (0, 1, 2, None)[at[0] // 256]},
+         "3 of 4 blocks write", False),
         (lambda i: i < 999, {}, "a guard such as `i < N - 1`", False),
         (lambda i: i < 768, {"blocks": 3}, "the grid of 3 blocks covers 768 elements", True),
         (lambda i: i < 768, {}, "the grid ends too early", True),
-        (lambda i: i < 256, {"blocks": 4, "block_of": lambda at: 3}, "4 blocks write the same",
-         False),
+        (lambda i: i < 256, {"blocks": 4, "block_of": lambda at: 3 if at[0] < 256 else None},
+         "4 blocks write the same", False),
         (lambda i: i < 128, {"blocks": 1, "threads": 128}, "each of its 128 threads wrote one",
          True),
         (lambda i: i < 4, {"blocks": 1, "threads": 128}, "4 of 128 threads wrote an element",
@@ -84,6 +92,10 @@ def test_what_is_missing_of_a_matrix() -> None:
         return reference
 
     assert "covers 16 columns" in _cause("10", columns, blocks=2).text
+    assert (
+        "there are 16 (K) columns: is a guard"
+        in _cause("10", columns, sizes={"M": 24, "N": 40, "K": 16}).text
+    )
     assert "the grid of 4 blocks or a guard" in _cause("10", corner, blocks=4).text
 
 
@@ -108,6 +120,17 @@ def test_what_is_missing_of_a_matrix() -> None:
         ("10", lambda r, a, b: a[:, 64:] @ b[64:], "the last 32 of 96 terms"),
         ("10", lambda r, a, b: r.T, "the output is transposed"),
         ("03", lambda r, a, b: torch.cat([r[1:], r[:1]]), "right values at wrong places"),
+        ("03", lambda r, a, b: r.flip(0), "in the opposite order"),
+        ("03", lambda r, a, b: 2 * b, "B is read in place of A"),
+        ("03", lambda r, a, b: r.half().double(), "rounded to float16"),
+        ("03", lambda r, a, b: (a.bfloat16() + b.bfloat16()).double(), "rounded to bfloat16"),
+        ("03", lambda r, a, b: (a.int() + b.int()).double(), "rounded to int32"),
+        ("10", lambda r, a, b: a[:, 1:] @ b[:-1], "A is read one column further"),
+        ("10", lambda r, a, b: a[:, :-1] @ b[1:], "A is read one column before"),
+        ("10", lambda r, a, b: a[:, :32].repeat(1, 3) @ b, "A is read in every step at its"),
+        ("05", lambda r, a: r + 256, "every sum is off by 256"),
+        ("05", lambda r, a: a.int().sum(1).double(), "rounded to int32"),
+        ("05", lambda r, a: r.sort().values, "every value is right, and stands elsewhere"),
         ("03", lambda r, a, b: a - b, "computed from other elements"),
         ("03", lambda r, a, b: torch.cat([r[:998], r[998:] + 1]), "look at the tail"),
         ("03", lambda r, a, b: torch.cat([r[:9] * 2, r[9:-9], r[-9:] * NAN]), "NaN spreads"),

@@ -1,4 +1,4 @@
-# expects: WRONG_BYTES_PER_STAGE network
+# expects: RAISED denied calls
 """Opens a pair of sockets, which needs no network."""
 
 import socket
