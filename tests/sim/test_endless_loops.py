@@ -72,3 +72,51 @@ def test_long_loops_that_end_are_not_reported():
     assert report_of(body, ints(), out).ok
     count = 1000 + 40 * np.arange(len(out))
     np.testing.assert_array_equal(out, count + np.maximum(count - 1500, 0))
+
+
+@pytest.mark.expects_findings
+def test_memory_that_comes_back_has_no_end_either():
+    """Which time alone would not tell: it has enough."""
+
+    @T.macro
+    def body(A, B, bx):
+        while B[0] < 5:
+            B[0] = (B[0] + 1) % 3
+        A[0] = B[0]
+
+    report = report_of(body, ints(), zeros(), threads=1, loop_seconds=60)
+    assert report.codes() == ("TL2010",) and "what they were before" in report.findings[0].message
+
+
+def test_a_loop_that_comes_nearer_to_its_end_has_all_the_time(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tilelab.sim.endless.PATIENCE", 100)
+
+    @T.macro
+    def body(A, B, bx):
+        tx = T.get_thread_binding()
+        x = T.alloc_var("int32", init=0)
+        y = T.alloc_var("int32", init=0)
+        while x < 1500 and y >= 0:
+            x = x + 1
+            y = y + x % 7
+        B[tx] = y
+
+    assert report_of(body, ints(), zeros(), loop_seconds=0.0).ok
+
+
+@pytest.mark.expects_findings
+def test_a_loop_that_comes_no_nearer_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tilelab.sim.endless.PATIENCE", 100)
+
+    @T.macro
+    def body(A, B, bx):
+        tx = T.get_thread_binding()
+        x = T.alloc_var("int32", init=0)
+        y = T.alloc_var("int32", init=0)
+        while x < 1500:
+            y = y + 1
+            x = y % 64
+        B[tx] = y
+
+    report = report_of(body, ints(), zeros(), loop_seconds=0.0)
+    assert report.codes() == ("TL2010",) and "loop_seconds" in report.findings[0].hint

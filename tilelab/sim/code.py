@@ -111,22 +111,20 @@ class Code:
             found = self._endless[loop] = _endless(loop)
         return found
 
-    def state(self, loop: While, written: Callable[[Buffer], bool]) -> list[Buffer] | None:
-        """The registers on which alone an iteration of a while loop depends, of those that it
-        writes; None where it depends on more: it waits, writes memory, runs instructions, or
-        reads what others may write meanwhile. (Of a loop that only asks: beside the answers.)
-        `written`: whether the kernel writes a tensor."""
+    def state(self, loop: While) -> list[Buffer] | None:
+        """The buffers that a while loop writes: what its iterations depend on, beside what stays as
+        it is while nobody else runs. None where there is more, copies under way and barriers."""
         nodes = [*walk(loop.cond), *walk(loop.body)]
         stored = {b for n in nodes for b in _targets(n)}
         if _only_asks(loop):
             return list(stored)
-        if any(isinstance(n, Invoke | WarpRoles) for n in nodes):
+        if any(isinstance(n, WarpRoles) for n in nodes) or self.waits(loop):
             return None
-        loaded = {n.buffer for n in nodes if isinstance(n, Load | Ref)}
-        fixed = (b.scope is Scope.GLOBAL and not written(b.storage) for b in loaded - stored
-                 if b.scope is not Scope.LOCAL)  # fmt: skip
-        if any(b.scope is not Scope.LOCAL for b in stored) or not all(fixed):
-            return None
+        for call in (n for n in nodes if isinstance(n, Invoke)):
+            if call.intrinsic.is_async or _ordered_instruction(call):
+                return None
+            pairs = zip(call.intrinsic.operands, call.operands, strict=True)
+            stored |= {o.buffer for p, o in pairs if isinstance(o, Ref) and p.role != "reads"}
         return list(stored)
 
     def asks(self, stmt: Node) -> bool:

@@ -6,27 +6,17 @@ knows its innermost loop in which threads may be marked (`Frame.loop`).
 
 from __future__ import annotations
 
-import time
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from tilelab.ir import For, Seq, Stmt, Var, While
-from tilelab.sim import findings as f
-from tilelab.sim.frame import Array, Frame, bits_differ, varies
+from tilelab.sim.endless import Watch
+from tilelab.sim.frame import Array, Frame, varies
 from tilelab.sim.strand import Strand
 
-MAX_ITERATIONS = 10_000_000
-SURE = 1_000
-"""Iterations after which a loop that does the same again and again is reported."""
-ASKED = 20
-"""The same of a loop that asks others, when all of them only ask: turns of each block."""
-LARGE = 1 << 20
-"""Bytes of registers up to which they are compared between iterations."""
-PATIENCE = 20_000
-"""Iterations after which a while loop that has run longer than `Code.loop_seconds` (of the
-processor) is reported."""
 Part = tuple[Stmt, Frame]
 
 
@@ -111,10 +101,10 @@ def iterations(s: Strand, stmt: For, frame: Frame) -> Iterator[Frame]:
 
 
 def while_true(s: Strand, stmt: While, frame: Frame) -> Iterator[Frame]:
-    """The frame of each iteration of a while loop; a loop that seems to have no end is reported."""
+    """The frame of each iteration of a while loop; a loop without an end is reported."""
     threads, size = LoopThreads(s, stmt, frame), s.group.size
-    started, seen = time.process_time(), _Seen(s, stmt, threads)
-    for count in range(MAX_ITERATIONS + 1):
+    watch = Watch(s, stmt, threads)
+    for count in itertools.count():
         inner = threads.next(size)
         if inner is None:
             return
@@ -125,61 +115,10 @@ def while_true(s: Strand, stmt: While, frame: Frame) -> Iterator[Frame]:
             inner = threads.next(size)
             if inner is None:
                 return
-        repeats = count >= seen.after and (s.code.endless(stmt) or seen.before(inner, count))
-        if repeats or (count >= PATIENCE and _too_long(s, count, started)):
-            what = ": its variables are what they were before" if repeats else ""
-            if repeats and seen.asks:
-                what = " to ask for what no block or thread does any more"
-            s.group.report(
-                f.RUNAWAY_LOOP, f"a while loop has run {count} times and goes on{what}", stmt.loc,
-                row=int(inner.rows[0]), thread=int(inner.lanes[0]),
-                hint=f.ASKING_HINT if repeats and seen.asks else "" if repeats
-                else "check the loop's condition; simulate(..., loop_seconds=...) allows more time",
-            )  # fmt: skip
+        if watch.given_up(inner, count):
             s.group.stop(inner.rows)
             return
         yield inner
-
-
-def _too_long(s: Strand, count: int, started: float) -> bool:
-    return count >= MAX_ITERATIONS or time.process_time() - started > s.code.loop_seconds
-
-
-class _Seen:
-    """Whether the registers that a loop depends on are as they were some iterations ago: what an
-    iteration does follows from them alone, so the loop has no end then.
-
-    They are kept at iterations whose numbers grow by a half, so that a turn of any length shows.
-    """
-
-    def __init__(self, s: Strand, stmt: While, threads: LoopThreads) -> None:
-        self.s, self.threads = s, threads
-        self.registers = s.code.state(stmt, s.group.order.writes)
-        self.kept: list[Array] | None = None
-        self.asks = s.code.asks(stmt)
-        self.next = self.after = ASKED if self.asks else SURE
-        self.marks = -1
-
-    def before(self, frame: Frame, count: int) -> bool:
-        """Compare with what was kept, or keep what is now."""
-        if self.registers is None:
-            return False
-        registers = [self.s.group.registers.array(b) for b in self.registers]
-        if sum(r.nbytes for r in registers) > LARGE:
-            return False
-        arrays = [r[:, frame.rows] for r in registers]
-        if self.kept is not None and self.marks == self.threads.marks:
-            same = (self.kept or self.asks) and all(map(_same_bits, arrays, self.kept))
-            if same and (not self.asks or self.s.group.idle > ASKED * (4 + self.s.group.size)):
-                return True
-        if count >= self.next:
-            self.next += self.next // 2
-            self.kept, self.marks = arrays, self.threads.marks
-        return False
-
-
-def _same_bits(a: Array, b: Array) -> bool:
-    return a.shape == b.shape and not bits_differ(a, b).any()
 
 
 def going(s: Strand, body: Seq, frame: Frame) -> Iterator[Part]:

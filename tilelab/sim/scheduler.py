@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from tilelab.sim import findings as f
+from tilelab.sim.endless import ASKED
 from tilelab.sim.frame import Array
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.strand import Strand
@@ -80,7 +81,9 @@ class Scheduler:
                 )  # fmt: skip
 
     def _step(self, ready: list[Strand]) -> None:
-        pick = int(self.random.integers(len(ready))) if self.schedule == "random" else 0
+        in_turn = self.group.idle > ASKED * self.group.size  # before those who ask are given up
+        drawn = self.schedule == "random" and not in_turn
+        pick = int(self.random.integers(len(ready))) if drawn else 0
         strand = ready[pick]
         if not isinstance(strand.wait, Turn):
             self.group.idle = 0

@@ -1,0 +1,125 @@
+"""While loops that have no end: told by the state that comes again, given up where time runs out.
+
+Hides which state an iteration depends on, and when it is looked at. Time ends a loop only where
+no comparison in its condition comes nearer to failing.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilelab.ir import Binary, Buffer, Scope, While
+from tilelab.ir.build import conjuncts
+from tilelab.sim import findings as f
+from tilelab.sim.frame import Array, Frame, bits_differ
+from tilelab.sim.strand import Strand
+
+if TYPE_CHECKING:
+    from tilelab.sim.loops import LoopThreads
+
+SURE = 1_000
+"""Iterations after which a loop that does the same again and again is reported."""
+ASKED = 20
+"""The same of a loop that asks others, when all of them only ask: turns of each block."""
+LARGE = 1 << 20
+"""Bytes of state up to which it is compared between iterations."""
+PATIENCE = 20_000
+"""Iterations after which a while loop that has run longer than `Code.loop_seconds` (of the
+processor), without coming nearer to its end, is reported."""
+
+
+class Watch:
+    """One execution of a while loop, looked at before each iteration.
+
+    What an iteration does follows from its state alone, so the loop has no end once that comes
+    again. It is kept at iterations whose numbers grow by a half: a turn of any length shows.
+    """
+
+    def __init__(self, s: Strand, stmt: While, threads: LoopThreads) -> None:
+        self.s, self.stmt, self.threads = s, stmt, threads
+        self.state = s.code.state(stmt)
+        self.kept: list[Array] | None = None
+        self.asks = s.code.asks(stmt)
+        self.next = self.after = ASKED if self.asks else SURE
+        self.marks = -1
+        self.started, self.distances = time.process_time(), list[float]()
+
+    def given_up(self, frame: Frame, count: int) -> bool:
+        """Whether to stop before iteration `count` of the threads in `frame`, with a finding."""
+        repeats = count >= self.after and (
+            self.s.code.endless(self.stmt) or self._again(frame, count)
+        )
+        if not repeats and not self._too_long(frame, count):
+            return False
+        what, hint = "", ""
+        if repeats and self.asks:
+            what, hint = " to ask for what no block or thread does any more", f.ASKING_HINT
+        elif repeats:
+            what = ": its variables are what they were before"
+        else:
+            hint = "check the loop's condition; simulate(..., loop_seconds=...) allows more time"
+        self.s.group.report(
+            f.RUNAWAY_LOOP, f"a while loop has run {count} times and goes on{what}", self.stmt.loc,
+            row=int(frame.rows[0]), thread=int(frame.lanes[0]), hint=hint,
+        )  # fmt: skip
+        return True
+
+    def _again(self, frame: Frame, count: int) -> bool:
+        """Compare the state with what was kept, or keep what is now."""
+        if self.state is None:
+            return False
+        arrays = [self._values(b, frame) for b in self.state]
+        if sum(a.nbytes for a in arrays) > LARGE:
+            return False
+        if self.kept is not None and self.marks == self.threads.marks:
+            group, same = self.s.group, all(map(_same_bits, arrays, self.kept))
+            if same and not self.asks:
+                return True
+            if not same:
+                group.idle = 0  # it counts, which is more than asking
+            elif self.asks and group.idle > ASKED * (4 + group.size):
+                return True
+        if count >= self.next:
+            self.next += self.next // 2
+            self.kept, self.marks = [a.copy() for a in arrays], self.threads.marks
+        return False
+
+    def _values(self, buffer: Buffer, frame: Frame) -> Array:
+        group = self.s.group
+        if buffer.scope is Scope.LOCAL:
+            return group.registers.array(buffer)[:, frame.rows]
+        if buffer.scope is Scope.GLOBAL:
+            return group.arrays[buffer]
+        return group.shared.bytes[frame.rows, group.shared.base(buffer) : group.shared.end(buffer)]
+
+    def _too_long(self, frame: Frame, count: int) -> bool:
+        """Whether the loop has had its time, and is no nearer to its end than when it began."""
+        if count == PATIENCE // 2:
+            self.distances = self._distances(frame)
+        if count < PATIENCE or time.process_time() - self.started <= self.s.code.loop_seconds:
+            return False
+        before, self.distances = self.distances, self._distances(frame)
+        self.started = time.process_time()
+        return not any(b > now for b, now in zip(before, self.distances, strict=True))
+
+    def _distances(self, frame: Frame) -> list[float]:
+        """How far each comparison that the condition needs is from failing, at most."""
+        found: list[float] = []
+        for part in conjuncts(self.stmt.cond):
+            if not isinstance(part, Binary) or part.op not in _SIGNS:
+                continue
+            a, b = (np.asarray(self.s.value(e, frame), np.float64) for e in (part.a, part.b))
+            away = _SIGNS[part.op] * (b - a)
+            where = True if frame.mask is None else frame.mask
+            found.append(float(np.max(np.where(where, away, -np.inf))))
+        return found
+
+
+_SIGNS: dict[str, Any] = {"<": 1, "<=": 1, ">": -1, ">=": -1}
+
+
+def _same_bits(a: Array, b: Array) -> bool:
+    return a.shape == b.shape and not bits_differ(a, b).any()
