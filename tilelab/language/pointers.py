@@ -35,6 +35,7 @@ from tilelab.thread.intrinsics import (
 )
 from tilelab.thread.intrinsics import tma_store_wait as store_wait
 from tilelab.thread.intrinsics import tma_store_wait_read as store_wait_read
+from tilelab.thread.intrinsics.atomic import THREADFENCE
 from tilelab.thread.intrinsics.barrier import CP_ASYNC_ARRIVE
 from tilelab.thread.intrinsics.extern import extern
 from tilelab.thread.intrinsics.extern import reinterpret as reinterpret_record
@@ -103,8 +104,11 @@ def call_extern(dtype: Any, func_name: str, *args: Any) -> Any:
     T.access_ptr and T.address_of as pointers. `dtype`, first or by name, is what it returns
     ("handle": nothing).
 
-    The simulator calls the Python function given to tilelab.register_extern for that name.
+    The simulator calls the Python function given to tilelab.register_extern for that name, and
+    knows `__threadfence`.
     """
+    if func_name == "__threadfence" and not args:
+        return perform(THREADFENCE, what="T.call_extern")
     if not str(func_name).replace("::", "").isidentifier():
         raise TileValueError(
             f"{func_name!r} is no name of a C function", code="TL1762", loc=session().loc(),

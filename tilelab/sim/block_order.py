@@ -1,17 +1,22 @@
 """What the blocks of a launch know of each other: only what atomics have told them.
 
-An atomic whose value the program reads tells its block what others did before their atomics on
-the same element, and what they knew. Hides the vector clocks: one per warp of every block, or,
-where those would fill too much memory, one bit (a block that has read an atomic may know all).
+A thread that fences and then updates an element by an atomic publishes there what it knew at its
+fence; one that reads the element by an atomic whose value the program uses, and fences then, has
+heard it (PTX ISA, "Memory Consistency Model": release and acquire patterns; a relaxed atomic alone
+orders nothing, and passes on what others published). Memory orders stronger than relaxed are
+made of these fences. Hides the clocks of every thread (of warps, where there are many blocks);
+where those too would fill too much memory, blocks are taken to know all.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tilelab.ir import Buffer, walk
+from tilelab.sim.block_knowledge import Knowledge, by_warp
 from tilelab.sim.clocks import Clocks
 from tilelab.sim.frame import Array
 from tilelab.target import WARP
@@ -21,57 +26,87 @@ _MOST = 1 << 25
 """Entries of all clocks together, beyond which blocks get one bit each."""
 
 
+@dataclass
+class _Told:
+    """What the atomics on one element have published, as clocks; how often it has grown."""
+
+    clocks: Array
+    version: int = 0
+
+    def add(self, published: Array) -> None:
+        if (published > self.clocks).any():
+            np.maximum(self.clocks, published, out=self.clocks)
+            self.version += 1
+
+
 class BlockOrder:
     """Knowledge of blocks 0 to `blocks` - 1 of one launch of a kernel."""
 
     def __init__(self, kernel: ThreadKernel, blocks: int) -> None:
-        self.used = any(tells(n) for n in walk(kernel.body))
-        self._blocks, self._warps = blocks, -(-kernel.num_threads // WARP)
-        self._heard = np.zeros(blocks + 1, np.bool_)  # blocks that have read an atomic, from 1 on
-        self._told: dict[tuple[Buffer, int], Array] = {}  # by element: clocks (blocks, warps)
-        # [b + 1, c + 1, w]: how much of the past of warp w of block c block b knows.
-        self._known: Array | None = None
-        if self.used and (blocks + 1) ** 2 * self._warps <= _MOST:
-            self._known = np.zeros((blocks + 1, blocks + 1, self._warps), np.int32)
+        calls = [n for n in walk(kernel.body) if isinstance(n, Invoke)]
+        self.used = any(map(tells, calls)) and any(n.intrinsic.fences for n in calls)
+        self._blocks = blocks
+        threads = -(-kernel.num_threads // WARP) * WARP
+        self._unit = 1 if (blocks + 1) ** 2 * threads <= _MOST else WARP
+        self._shape = blocks + 1, threads // self._unit
+        self._known: dict[int, Knowledge] = {}
+        self._told: dict[tuple[Buffer, int], _Told] = {}
+        self._exact = (blocks + 1) ** 2 * self._shape[1] <= _MOST
+
+    def _of(self, block: int) -> Knowledge:
+        found = self._known.get(block)
+        if found is None:
+            found = self._known[block] = Knowledge(block, self._shape, self._unit)
+        return found
 
     def exchange(
         self, buffer: Buffer, elements: Array, threads: tuple[Array, Array], clocks: Clocks,
-        first_block: int, reads: bool,
+        first_block: int, statement: Any,
     ) -> None:  # fmt: skip
-        """Atomic accesses to `elements` (flat) by `threads` (their blocks, their numbers in them),
-        one after another; `reads`: the program uses the values."""
+        """Atomic accesses to `elements` (by number) by `threads` (their blocks, their numbers in
+        them), one after another."""
         blocks, numbers = threads
-        if reads:
-            self._heard[np.minimum(blocks, self._blocks - 1) + 1] = True
-        known = self._known
-        if known is None:
+        if not self._exact or not (self._told or any(k.fenced for k in self._known.values())):
             return
-        everything = np.unique(np.stack([blocks, elements, numbers // WARP]), axis=1)
-        if (len(self._told) + everything.shape[1]) * known[0].size > _MOST:
-            self._known = None
-            return
-        for block, element, warp in everything.T.tolist():
-            told = self._told.get((buffer, element))
-            if told is None:
-                told = self._told[buffer, element] = np.zeros_like(known[0])
-            mine = known[block + 1]
-            if reads:
-                np.maximum(mine, told, out=mine)
-            row = clocks.of(block - first_block)
-            np.maximum(told, mine, out=told)
-            seen = clocks.now[row, warp, : self._warps]
-            told[block + 1] = np.maximum(told[block + 1], seen)
+        reads = tells(statement)
+        writes = any(p.role == "updates" for p in statement.intrinsic.operands)
+        several, which = np.unique(np.stack([blocks, elements]), axis=1, return_inverse=True)
+        for i, (block, element) in enumerate(several.T.tolist()):
+            place, known, at = (buffer, element), self._of(block), clocks.of(block - first_block)
+            for who in by_warp(numbers[which.reshape(-1) == i]):
+                told = self._told.get(place)
+                if reads and told is not None:
+                    known.read((place, told.version), told.clocks, who, clocks, at)
+                published = known.published(who, clocks, at) if writes else None
+                if published is not None:
+                    told = told or self._told.setdefault(place, _Told(np.zeros_like(published)))
+                    told.add(published)
+        size = self._shape[0] * self._shape[1]
+        self._exact = (len(self._told) + len(self._known)) * size <= _MOST
 
-    def unknown(self, by: Array, block: Array, thread: Array, when: Array) -> Array:
-        """Where blocks `by` - 1 do not know of accesses by a thread of `block` - 1 (a number of no
-        block: of several) at a time of its warp's clock (0: a copy, which barriers order)."""
-        bad: Array = ~self._heard[by]
-        if self._known is None or bad.all():
-            return bad
-        one = block <= self._blocks
-        at: Any = (by, np.where(one, block, 0))
-        clock = self._known[(*at, thread // WARP)]
-        return bad | (one & np.where(when > 0, when > clock, ~self._known[at].any(-1)))
+    def fence(self, blocks: Array, threads: Array, clocks: Clocks, first_block: int) -> None:
+        """Threads (their blocks, their numbers in them) fence: what they have read is heard, what
+        they know is for their later atomics to publish."""
+        for block in np.unique(blocks).tolist() if self._exact else ():
+            self._of(block).fence(threads[blocks == block], clocks, block - first_block)
+
+    def unknown(
+        self, by: tuple[Array, Array], other: tuple[Array, Array, Array], clocks: Clocks,
+        first_block: int, whole: bool,
+    ) -> Array:  # fmt: skip
+        """Where threads `by` (numbers of their blocks, and theirs) do not know of accesses by
+        `other`: block (a number of no block: of several), thread and time of its warp's clock (0:
+        a copy, which barriers order). `whole`: what any thread of a block knows counts."""
+        blocks, threads = by
+        bad = np.full(blocks.shape, self._exact)
+        for block in np.unique(blocks).tolist() if self._exact else ():
+            if block in self._known:
+                on = blocks == block
+                theirs = tuple(np.broadcast_to(o, bad.shape)[on] for o in other)
+                mine = None if whole else np.broadcast_to(threads, bad.shape)[on]
+                at = clocks.of(block - first_block)
+                bad[on] = ~self._known[block].covers(mine, theirs, clocks, at)
+        return bad
 
 
 def tells(n: Any) -> bool:

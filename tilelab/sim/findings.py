@@ -75,8 +75,9 @@ BETWEEN_BLOCKS_HINT = (
     "nothing orders the blocks of a launch"
 )
 TOLD_HINT = (
-    "let all threads of the other block write before a barrier, and one of them announce it by an "
-    "atomic after it; read that atomic's value before this access"
+    "let all threads of the other block write before a barrier, and one of them announce it behind "
+    'that by an atomic of memory_order="release"; here, read its value with "acquire" (relaxed '
+    "atomics order nothing), and put a barrier between that and this access"
 )
 REGISTERS_HINT = (
     "let the budgets of all warpgroups sum to no more than they start with, and give back before "

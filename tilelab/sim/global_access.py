@@ -8,9 +8,10 @@ import numpy as np
 
 from tilelab.ir import Buffer, Pool
 from tilelab.sim import findings as f
+from tilelab.sim.block_order import tells
 from tilelab.sim.frame import Array, Frame, bits_differ
 from tilelab.sim.global_boxes import still_stored
-from tilelab.sim.global_order import Marks, block_of, same_thread, thread_of
+from tilelab.sim.global_order import UPDATED, Marks, block_of, same_thread, thread_of
 from tilelab.sim.place import CheckedBase, Place, aligned
 from tilelab.sim.regular import regular
 from tilelab.sim.speech import coordinates
@@ -42,17 +43,16 @@ class GlobalReports(CheckedBase):
     """What can be wrong with an access, as findings."""
 
     def _meet(
-        self, place: Place, earlier: list[tuple[Array, str]], entries: _Entries, frame: Frame,
-        reading: bool = False,
-    ) -> None:  # fmt: skip
+        self, place: Place, marks: Marks, entries: _Entries, frame: Frame, updating: bool = False
+    ) -> None:
         """Report the first earlier access that a read or an atomic update has no order with."""
-        for old, what in earlier:
-            marks = old[entries.where]
-            if marks.any():
-                bad = self._unordered(marks, entries.mine)
+        for all_old, what in marks.earlier(not updating, updating):
+            old = all_old[entries.where]
+            if old.any():
+                bad = self._unordered(marks, old, what, entries)
                 if bad.any():
-                    kinds = ("read" if reading else "atomic update", what)
-                    self._report_race(place.buffer, entries, bad, marks, frame, kinds)
+                    kinds = ("atomic update" if updating else "read", what)
+                    self._report_race(place.buffer, entries, bad, old, frame, kinds)
                     return
 
     def _landed(self, place: Place, frame: Frame, what: str) -> None:
@@ -80,9 +80,14 @@ class GlobalReports(CheckedBase):
             hint="wait for all of the store: T.tma_store_wait(0, read=False), then a barrier",
         )  # fmt: skip
 
-    def _unordered(self, marks: Array, mine: Array) -> Array:
-        group = self.group
-        return group.order.unordered(marks, mine, group.clocks, int(group.numbers[0]))
+    def _unordered(self, marks: Marks, old: Array, what: str, entries: _Entries) -> Array:
+        group, mine = self.group, entries.mine
+        first = int(group.numbers[0])
+        bad = group.order.unordered(old, mine, group.clocks, first)
+        if what == UPDATED and marks.observed is not None and bad.any():
+            seen = marks.observed[entries.where]
+            bad &= (seen == 0) | group.order.unordered(seen, mine, group.clocks, first)
+        return bad
 
     def _missing(self, place: Place) -> Array | None:
         group = self.group
@@ -195,17 +200,15 @@ class GlobalAccess(GlobalReports):
         missing = self._missing(place)
         if missing is not None:
             self._report_missing(place, missing, frame)
-        marks, group = self._watched(buffer), self.group
+        marks = self._watched(buffer)
+        if marks is None or marks.atomics is None:
+            return
         entries = self._entries(place, frame)
-        if marks is not None and marks.atomics is not None and len(entries.mine):
-            self._meet(place, marks.earlier(False, updating=True), entries, frame)
+        if len(entries.mine):
+            self._meet(place, marks, entries, frame, updating=True)
             marks.atomics.note(entries.where, entries.mine)
-        told = group.order.exchanged(
-            self.statement, buffer, entries.where, entries.mine, group.clocks,
-            int(group.numbers[0]),
-        )  # fmt: skip
-        if told:
-            group.clocks.publish(frame.rows, np.unique(frame.lanes // WARP))
+            if marks.observed is not None:
+                marks.observed[entries.where] = entries.mine if tells(self.statement) else 0
 
     def _watched(self, buffer: Buffer) -> Marks | None:
         return self.group.order.marks(buffer) if self.group.findings.wants(f.RACE) else None
@@ -232,7 +235,7 @@ class GlobalAccess(GlobalReports):
         entries = self._entries(place, frame)
         if not len(entries.mine) or marks.reads is None:
             return
-        self._meet(place, marks.earlier(reading=True), entries, frame, reading=True)
+        self._meet(place, marks, entries, frame)
         marks.reads.note(entries.where, entries.mine)
 
     def _watched_store(
@@ -249,7 +252,7 @@ class GlobalAccess(GlobalReports):
             earlier = old[where]
             if not earlier.any():
                 continue
-            bad = self._unordered(earlier, mine)
+            bad = self._unordered(marks, earlier, what, entries)
             if bad.any() and what in ("written", "read"):  # equal values make it harmless
                 bad &= bits_differ(array[where], data)
             if bad.any():

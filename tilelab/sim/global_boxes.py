@@ -195,7 +195,8 @@ def _check(
     what: str, inside: tuple[slice, ...],
 ) -> None:  # fmt: skip
     group = transfer.group
-    bad = group.order.unordered(earlier, mine, None)
+    first = int(group.numbers[0])
+    bad = group.order.unordered(earlier, mine, group.clocks, first, copies=True)
     old, new = values
     if new is not None and bad.any():
         bad &= bits_differ(old, new)

@@ -30,6 +30,9 @@ _MOST_LOCS, _MOST_CLOCKS = (1 << _CLOCK_AT) - 1, (1 << (_THREAD_AT - _CLOCK_AT))
 _MOST_BLOCKS = (1 << 24) - 2
 
 
+UPDATED = "updated by an atomic"
+
+
 @dataclass
 class Shared:
     """The last access of a kind that several threads may make together, of each element, packed;
@@ -60,18 +63,20 @@ class Shared:
 @dataclass
 class Marks:
     """The last accesses of each element: its write, packed; its reads and its atomic updates
-    (None: the kernel makes none)."""
+    (None: the kernel makes none); `observed`: the last atomic whose value the program reads, if no
+    update followed it: who made it, or knows of it, comes after all the updates."""
 
     writes: Array
     reads: Shared | None
     atomics: Shared | None
+    observed: Array | None = None
 
     def earlier(self, reading: bool, updating: bool = False) -> list[tuple[Array, str]]:
         """What an access must have an order with: a read with writes and updates, an update with
         writes and reads, a write with all three."""
         found = [(self.writes, "written")]
         for kind, what, harmless in (
-            (self.reads, "read", reading), (self.atomics, "updated by an atomic", updating),
+            (self.reads, "read", reading), (self.atomics, UPDATED, updating),
         ):  # fmt: skip
             if kind is not None and not harmless:
                 found += [(kind.last, what), (kind.others, what)]
@@ -107,10 +112,11 @@ class GlobalOrder:
                 self._written.setdefault(b, getattr(n, "loc", None))
         self._updated = {b for n in nodes for b in _updates(n)}
         self._read = {b for n in nodes for b in loads_of(n)}
+        self._tells = any(map(tells, nodes))
         self._watched = ({*self._written} | (self._updated & self._read)) - self._viewed
         if blocks > _MOST_BLOCKS:
             self._watched.clear()
-        self._between = BlockOrder(kernel, min(blocks, _MOST_BLOCKS))
+        self.between = BlockOrder(kernel, min(blocks, _MOST_BLOCKS))
         self._arrays = arrays
         self._marks: dict[Buffer, Marks] = {}
         self._locs: list[tuple[Loc | None, bool]] = [(None, False)]
@@ -125,7 +131,9 @@ class GlobalOrder:
             shape = self._arrays[buffer].shape
             reads = Shared.of(shape) if buffer in self._read else None
             atomics = Shared.of(shape) if buffer in self._updated else None
-            found = self._marks[buffer] = Marks(np.zeros(shape, np.int64), reads, atomics)
+            seen = np.zeros(shape, np.int64) if atomics and self._tells else None
+            found = Marks(np.zeros(shape, np.int64), reads, atomics, seen)
+            self._marks[buffer] = found
         return found
 
     def reached(self, buffer: Buffer) -> Array | None:
@@ -150,22 +158,8 @@ class GlobalOrder:
 
     @property
     def told(self) -> bool:
-        """Whether blocks can know of each other, by atomics whose values the kernel reads."""
-        return self._between.used
-
-    def exchanged(
-        self, statement: Any, buffer: Buffer, where: tuple[Array, ...], mine: Array,
-        clocks: Clocks, first_block: int,
-    ) -> bool:  # fmt: skip
-        """Threads have made an atomic access (packed, as `stamp` does): their blocks tell by it
-        what they did before, and hear it of others where the program reads its value. Whether
-        anybody could be told; later accesses of these threads must be newer then."""
-        if not self._between.used or not len(mine):
-            return False
-        elements = np.ravel_multi_index(where, self._arrays[buffer].shape)
-        threads = (mine >> _BLOCK_AT) - 1, thread_of(mine)
-        self._between.exchange(buffer, elements, threads, clocks, first_block, tells(statement))
-        return True
+        """Whether blocks can know of each other: the kernel reads atomics, and fences."""
+        return self.between.used
 
     def writer(self, name: str, index: tuple[int, ...]) -> Writer | None:
         """Who wrote an element of the tensor `name`, so far as it was watched."""
@@ -201,18 +195,20 @@ class GlobalOrder:
         return ((blocks.astype(np.int64)[:, None] + 1) << _BLOCK_AT) | (mine | self._number(*place))
 
     def unordered(
-        self, marks: Array, mine: Array, clocks: Clocks | None, first_block: int = 0
+        self, marks: Array, mine: Array, clocks: Clocks, first_block: int, copies: bool = False
     ) -> Array:
         """Where earlier accesses `marks` have no order with accesses `mine` (made by blocks of one
-        group, which begins with `first_block`). `clocks` None: not within a block."""
+        group, which begins with `first_block`). `copies`: not within a block."""
         other_block = (marks >> _BLOCK_AT) != (mine >> _BLOCK_AT)
         when, that = clock_of(marks), thread_of(marks)
         bad = (marks != 0) & other_block
-        if self._between.used and bad.any():
-            bad &= self._between.unknown(mine >> _BLOCK_AT, marks >> _BLOCK_AT, that, when)
-        if clocks is None or bool(other_block.all()):
+        this = thread_of(mine)
+        if self.between.used and bad.any():
+            by, other = ((mine >> _BLOCK_AT) - 1, this), ((marks >> _BLOCK_AT) - 1, that, when)
+            bad &= self.between.unknown(by, other, clocks, first_block, copies)
+        if copies or bool(other_block.all()):
             return bad
-        at, this = clocks.of((mine >> _BLOCK_AT) - 1 - first_block), thread_of(mine)
+        at = clocks.of((mine >> _BLOCK_AT) - 1 - first_block)
         late = when > clocks.now[at, this // WARP, that // WARP]
         beside = (this != that) & (this // WARP == that // WARP)
         if beside.any():

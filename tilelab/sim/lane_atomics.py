@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilelab.ir import Scope
+from tilelab.ir import Buffer, Scope
 from tilelab.sim.frame import Array, Frame
 from tilelab.sim.lane_copies import CopyLanes
 from tilelab.sim.place import Place, spread
@@ -26,9 +26,12 @@ class AtomicLanes(CopyLanes):
         self.group.counters.add(self.memory.loc, "atomics", inner.active())
         target, where = self._target(whole, inner)
         where = tuple(np.broadcast_to(i, inner.shape) for i in where)
+        on = self._effective(inner)
+        if self.group.order.told:
+            flat = np.ravel_multi_index(where, target.shape)
+            self._tell(place.buffer, target.size, flat, inner, on)
         if values is None:
             return np.asarray(target[where])
-        on = self._effective(inner)
         old = np.zeros(inner.shape, target.dtype)
         chosen = tuple(i[on] for i in where)
         new = np.broadcast_to(values, inner.shape)[on].astype(target.dtype, copy=False)
@@ -48,6 +51,16 @@ class AtomicLanes(CopyLanes):
         self.memory.use_atomic(buffer, address, frame)
         view = group.shared.view(buffer.dtype.numpy)
         return view, (frame.rows[:, None], address // buffer.dtype.bytes)
+
+    def _tell(self, buffer: Buffer, size: int, where: Any, frame: Frame, on: Array) -> None:
+        """Let the active threads publish at the elements, and read there, what blocks know."""
+        group, numbers = self.group, self.group.numbers[frame.rows][:, None]
+        blocks, threads = (np.broadcast_to(v, frame.shape)[on] for v in (numbers, frame.lanes))
+        elements = where[on] if buffer.scope is Scope.GLOBAL else where[on] + blocks * size
+        group.order.between.exchange(
+            buffer, elements, (blocks, threads), group.clocks, int(group.numbers[0]),
+            self.memory.statement,
+        )  # fmt: skip
 
     def _effective(self, frame: Frame) -> Array:
         """Where the update takes effect: the mask, without blocks that have stopped."""

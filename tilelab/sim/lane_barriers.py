@@ -165,6 +165,19 @@ class BarrierLanes(Lanes):
             self.group.clocks.fence(self.frame.rows, self.warps())
         elif kind == "mbarrier_init":
             self.group.clocks.fence_init(self.frame.rows, self.warps())
+        elif kind == "memory":
+            self._fence_memory()
         else:
             self.memory.touched.clear()
             self.memory.fenced = True
+
+    def _fence_memory(self) -> None:
+        """fence.acq_rel at the chip's scope (`__threadfence`)."""
+        group, frame = self.group, self.frame
+        if not group.order.told:
+            return
+        on = self.active() & ~group.dead[frame.rows][:, None]
+        rows, lanes = np.nonzero(on.reshape(-1, *frame.shape[-2:]).any(0))
+        blocks, threads = group.numbers[frame.rows][rows], frame.lanes[lanes]
+        group.order.between.fence(blocks, threads, group.clocks, int(group.numbers[0]))
+        group.clocks.publish(frame.rows, self.warps())

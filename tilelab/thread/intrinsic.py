@@ -143,7 +143,8 @@ class Machine(Protocol):
         ...
 
     def fence(self, kind: str) -> None:
-        """ "proxy_async", "mbarrier_init" or "wgmma"."""
+        """Order accesses of this thread: "proxy_async", "mbarrier_init", "wgmma" or "memory" (for
+        all blocks)."""
         ...
 
     def cp_async(self, dst: Any, src: Any, num_bytes: int, ok: Array | None) -> None: ...
@@ -212,6 +213,7 @@ class Intrinsic:
     includes: tuple[str, ...] = ()
     otherwise: Intrinsic | None = None  # the same without the feature `needs`
     requires: tuple[str, ...] = ()  # other helpers (by name) that this helper's text calls
+    fences: bool = False  # whether it has a fence of memory, so that atomics may tell other blocks
 
     def __repr__(self) -> str:
         return f"Intrinsic({self.name})"

@@ -49,7 +49,7 @@ def barrier_of_the_grid_not_waited_for(ok):
             W[bx, tx] = A[bx, tx] * 2
             T.sync_threads()
             if tx == 0:
-                T.atomic_add(N[0], 1)
+                T.atomic_add(N[0], 1, memory_order="release")
                 if ok:
                     while T.atomic_load(N[0]) < 4:
                         T.evaluate(0)
@@ -68,7 +68,7 @@ def lock_given_back_too_early(ok):
         with T.Kernel(6, threads=32) as bx:
             tx = T.get_thread_binding()
             if tx == 0:
-                while T.atomic_max(L[0], 1, return_prev=True) != 0:
+                while T.atomic_max(L[0], 1, "acquire", return_prev=True) != 0:
                     T.evaluate(0)
             T.sync_threads()
             if not ok and tx == 0:
@@ -102,7 +102,7 @@ def partial_tile_read_without_asking(ok):
                 T.copy(c, P)
                 T.sync_threads()
                 if tx == 0:
-                    T.atomic_add(F[0], 1)
+                    T.atomic_add(F[0], 1, memory_order="release")
             else:
                 if ok:
                     if tx == 0:
@@ -126,7 +126,7 @@ def lock_never_given_back(ok):
         with T.Kernel(3, threads=32) as bx:
             tx = T.get_thread_binding()
             if tx == 0:
-                while T.atomic_max(L[0], 1, return_prev=True) != 0:  # BUG
+                while T.atomic_max(L[0], 1, "acquire", return_prev=True) != 0:  # BUG
                     T.evaluate(0)
             T.sync_threads()
             B[tx] = B[tx] + A[bx, tx]
@@ -151,7 +151,7 @@ def barrier_of_the_grid_counts_one_too_many(ok):
             W[bx, tx] = A[bx, tx] * 2
             T.sync_threads()
             if tx == 0:
-                T.atomic_add(N[0], 1)
+                T.atomic_add(N[0], 1, memory_order="release")
                 while T.atomic_load(N[0]) < (4 if ok else 5):  # BUG
                     T.evaluate(0)
             T.sync_threads()
@@ -188,7 +188,7 @@ def scratch_of_the_neighbour(ok):
             W[bx, tx] = A[bx, tx] * 2
             T.sync_threads()
             if tx == 0:
-                last[0] = T.atomic_add(F[0], 1, return_prev=True)
+                last[0] = T.atomic_add(F[0], 1, "acq_rel", return_prev=True)
             T.sync_threads()
             if last[0] == (3 if ok else 2):
                 B[tx] = W[0, tx] + W[1, tx] + W[2, tx] + W[3, tx]  # BUG
@@ -212,7 +212,7 @@ def counted_before_it_is_written(ok):
                 W[bx, tx] = A[bx, tx] * 2  # BUG
                 T.sync_threads()
             if tx == 0:
-                last[0] = T.atomic_add(F[0], 1, return_prev=True)
+                last[0] = T.atomic_add(F[0], 1, "acq_rel", return_prev=True)
             if not ok:
                 W[bx, tx] = A[bx, tx] * 2  # BUG
             T.sync_threads()
@@ -238,7 +238,7 @@ def block_counts_before_its_threads_have_written(ok):
             if ok:
                 T.sync_threads()
             if tx == 0:
-                last[0] = T.atomic_add(F[0], 1, return_prev=True)
+                last[0] = T.atomic_add(F[0], 1, "acq_rel", return_prev=True)
             T.sync_threads()
             if last[0] == 3:
                 B[tx] = W[0, tx] + W[1, tx] + W[2, tx] + W[3, tx]  # BUG
@@ -261,10 +261,10 @@ def waits_for_a_block_that_never_signals(ok):
                 W[tx] = A[0, tx]
                 T.sync_threads()
                 if tx == 0 and ok:
-                    T.atomic_add(F[0], 1)
+                    T.atomic_add(F[0], 1, memory_order="release")
             else:
                 if tx == 0:
-                    while T.atomic_add(F[0], 0, return_prev=True) == 0:  # BUG
+                    while T.atomic_add(F[0], 0, "acquire", return_prev=True) == 0:  # BUG
                         T.evaluate(0)
                 T.sync_threads()
                 B[tx] = W[tx] + A[1, tx]

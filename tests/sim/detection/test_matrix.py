@@ -13,6 +13,7 @@ from tests.sim.detection import (
     copied,
     copies,
     elements,
+    orders,
     races,
     rings,
     roles,
@@ -34,8 +35,8 @@ CLASSES = {
     ],
     "out-of-bounds write": [*bounds.WRITES, *elements.BOUNDS_WRITE, *tails.BOUNDS_WRITE],
     "uninitialised read": [*uninitialised.READS, *elements.UNSET, *tails.UNSET],
-    "shared race": [*races.SHARED, *warps.SHARED, *aliases.SHARED],
-    "global race": [*races.GLOBAL, *blocks.GLOBAL, *between.GLOBAL],
+    "shared race": [*races.SHARED, *warps.SHARED, *aliases.SHARED, *orders.SHARED],
+    "global race": [*races.GLOBAL, *blocks.GLOBAL, *between.GLOBAL, *orders.GLOBAL],
     "missing async wait": [*waits.ASYNC, *copies.ASYNC, *rings.ASYNC, *roles.ASYNC, *copied.ASYNC],
     "barrier divergence or deadlock": [
         *barriers.STUCK,

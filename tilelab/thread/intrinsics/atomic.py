@@ -22,6 +22,7 @@ ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 _SOURCE = "CUDA C++ Programming Guide, Atomic Functions"
 _FENCE_BEFORE = frozenset({"release", "acq_rel", "seq_cst"})
 _FENCE_AFTER = frozenset({"consume", "acquire", "acq_rel", "seq_cst"})
+_FENCES = _FENCE_BEFORE | _FENCE_AFTER
 
 Combine = Callable[[Array, Array], Array]
 
@@ -101,7 +102,7 @@ def _body(op: Operation, dtype: DType) -> str:
 
 def _fenced(order: str, call: str) -> tuple[str, str]:
     """Suffix of the helper's name for a memory order, and the text of its body."""
-    if order not in _FENCE_BEFORE | _FENCE_AFTER:
+    if order not in _FENCES:
         return "", ""
     before = "  __threadfence();\n" if order in _FENCE_BEFORE else ""
     after = "  __threadfence();\n" if order in _FENCE_AFTER else ""
@@ -125,12 +126,18 @@ def atomic(op: str, dtype: DType, order: str = "relaxed") -> Intrinsic:
     text = f"{head} {{\n{body}\n}}" if suffix else ""
 
     def meaning(m: Machine, place: Any, value: Array) -> Array:
-        return m.atomic(place, np.asarray(value)[None], operation.numpy)[0]
+        if order in _FENCE_BEFORE:
+            m.fence("memory")
+        old = m.atomic(place, np.asarray(value)[None], operation.numpy)[0]
+        if order in _FENCE_AFTER:
+            m.fence("memory")
+        return old
 
     return Intrinsic(
         f"atomic_{op}_{dtype.name}{suffix}", (Param("place", "updates"), Param("value", "value")),
         f"tl::atomic_{op}{suffix}({{place}}, {{value}})", text, meaning, cost="atomic",
         source=_SOURCE, requires=(base,), includes=(dtype.header,) if dtype.header else (),
+        fences=order in _FENCES,
     )  # fmt: skip
 
 
@@ -180,10 +187,26 @@ def atomic_load(dtype: DType, order: str = "seq_cst") -> Intrinsic:
 }}"""
 
     def meaning(m: Machine, place: Any) -> Array:
-        return m.atomic(place, None, _exchanged)[0]
+        if order == "seq_cst":
+            m.fence("memory")
+        value = m.atomic(place, None, _exchanged)[0]
+        if order in _FENCE_AFTER:
+            m.fence("memory")
+        return value
 
     return Intrinsic(
         f"atomic_load_{dtype.name}_{order}", (Param("place", "reads"),),
         f"tl::atomic_load_{order}({{place}})", text, meaning, cost="atomic", source=_SOURCE,
-        includes=(dtype.header,) if dtype.header else (),
+        includes=(dtype.header,) if dtype.header else (), fences=order in _FENCES,
     )  # fmt: skip
+
+
+def _fence(m: Machine) -> None:
+    m.fence("memory")
+
+
+THREADFENCE = Intrinsic(
+    "threadfence", (), "__threadfence()", "", _fence, cost="sync",
+    source="CUDA C++ Programming Guide, Memory Fence Functions", fences=True,
+)  # fmt: skip
+"""What the thread wrote before it, others see before what it writes after it."""
