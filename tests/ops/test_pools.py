@@ -93,6 +93,7 @@ def test_right_tables_have_no_findings() -> None:
     assert _found(addresses([a, b])) == []
 
 
+@pytest.mark.expects_findings
 def test_addresses_that_lead_nowhere() -> None:
     a = torch.zeros(64)
     table = addresses([a, a])
@@ -104,6 +105,7 @@ def test_addresses_that_lead_nowhere() -> None:
         assert finding.block == (1,)
 
 
+@pytest.mark.expects_findings
 def test_tensors_that_are_too_small() -> None:
     a, b = torch.zeros(64), torch.zeros(48)
     (finding,) = _found(addresses([a, b]))
@@ -112,6 +114,7 @@ def test_tensors_that_are_too_small() -> None:
     assert finding.index == (1, 48)
 
 
+@pytest.mark.expects_findings
 def test_addresses_off_a_boundary() -> None:
     a, b = torch.zeros(64), torch.zeros(80)
     assert {f.code for f in _found(addresses([a, b[1:65]]))} == {"TL2006"}
@@ -121,6 +124,7 @@ def test_addresses_off_a_boundary() -> None:
     assert "which lies inside an element" in finding.message
 
 
+@pytest.mark.expects_findings
 def test_a_place_past_the_table() -> None:
     @T.prim_func
     def main(ptrs: T.Tensor([2], T.ptr), B: T.Tensor([64], "float32"), e: T.int32):
