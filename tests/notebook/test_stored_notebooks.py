@@ -71,8 +71,11 @@ def test_outputs_hold_text_and_pictures_and_no_state_of_widgets(path: Path) -> N
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_every_cell_runs_again_in_any_order(path: Path, shell: Any) -> None:
+def test_every_cell_runs_again_in_any_order(
+    path: Path, shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All cells from the first to the last, then each again from the last to the first."""
+    monkeypatch.chdir(path.parent)  # as JupyterLab runs a notebook
     cells = [
         ("".join(c["source"]), "raises-exception" in c["metadata"].get("tags", []))
         for c in json.loads(path.read_text("utf-8"))["cells"] if c["cell_type"] == "code"
