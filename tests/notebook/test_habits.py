@@ -23,6 +23,16 @@ def test_a_cell_magic_below_other_lines_says_where_it_belongs(
     assert shell.run_cell(f"\n\n%%tilelang --show none {SIZES}\n\n# my kernel\n{BODY}").success
 
 
+def test_a_constant_taken_for_a_variable_says_where_it_goes(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not shell.run_cell("%%tilelang M=64 K=8\nprint(M * 2)").success
+    said = capsys.readouterr().out
+    assert "NameError" in said and "`def make(M, K):`" in said and "write M=64 as a line" in said
+    assert not shell.run_cell("%%tilelang M=64\nprint(other)").success
+    assert "def make" not in capsys.readouterr().out
+
+
 def test_an_input_that_was_forgotten_is_counted(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,7 +89,11 @@ class Magics:
     def _follow(self, line: str, cell: str, options: Any) -> None:
         __tracebackhide__ = True
         names = self._shell.user_ns
-        tree = self._execute(line, cell)
+        try:
+            tree = self._execute(line, cell)
+        except NameError as error:
+            _name_constant(error, options)
+            raise
         found = last_kernel(tree, names)
         kernel = self._compile(found, options)
         variable = options.name or f"{found.removesuffix('_kernel')}_kernel"
@@ -181,6 +185,18 @@ def moved(value: Any, name: str) -> Any:
     if not hasattr(value, "is_cuda") or name == "auto":
         return value
     return value.cpu() if name == "sim" else value.cuda()
+
+
+def _name_constant(error: NameError, options: Any) -> None:
+    """A cell is plain Python, so a constant of the magic's line is no variable in it: say so where
+    one is taken for that."""
+    given = {word.partition("=")[0].strip(): word for word in options.constants}
+    if error.name in given:
+        error.add_note(
+            f"{given[error.name]} above the cell is an argument of a function that makes the "
+            f"kernel: write `def make({', '.join(given)}):` around it, which returns it; or write "
+            f"{given[error.name]} as a line of the cell"
+        )
 
 
 def _words(options: Any) -> list[str]:
