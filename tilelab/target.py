@@ -39,6 +39,7 @@ class Feature(enum.Enum):
     WGMMA = "wgmma"
     SETMAXNREG = "setmaxnreg"
     GRID_CONTROL = "griddepcontrol"
+    VECTOR_RED = "red of vectors"
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ _AMPERE = frozenset({
 })  # fmt: skip
 _HOPPER = _AMPERE | {
     Feature.TMA, Feature.WGMMA, Feature.SETMAXNREG, Feature.STMATRIX, Feature.FP8_CVT,
-    Feature.FP8_MMA, Feature.GRID_CONTROL,
+    Feature.FP8_MMA, Feature.GRID_CONTROL, Feature.VECTOR_RED,
 }  # fmt: skip
 
 SM80 = Target(

@@ -14,6 +14,7 @@ from tests.ops.atomic_programs import (
     UPDATES,
     check_elements,
     check_histogram,
+    check_scatter,
     check_tile,
     check_wraps,
 )
@@ -45,3 +46,11 @@ def test_elements(target: Any) -> None:
     check_elements(target, "cuda")
     check_histogram(target, "cuda")
     check_wraps(target, "cuda")
+
+
+@target
+@pytest.mark.parametrize("source", ["shared", "fragment"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scatter(target: Any, dtype: str, source: str) -> None:
+    check_scatter(target, "cuda", dtype=dtype, source=source)
+    check_scatter(target, "cuda", dtype=dtype, source=source, columns=50)

@@ -136,3 +136,45 @@ def check_wraps(target: Any, device: str) -> None:
     b = torch.zeros(1, dtype=torch.int64, device=device)
     tilelab.compile(main, target=target)(a, b)
     assert (a.item(), b.item()) == (-64, 0)
+
+
+def scatter(dtype: str, columns: int, source: str, target: Any) -> Any:
+    """Rows of A added to the rows of C that a table names, those below zero to none."""
+    rows = 32
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((rows, columns), dtype), To: T.Tensor((rows,), "int32"),
+        C: T.Tensor((8, columns), dtype),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128):
+            tile = T.alloc_shared((rows, columns), dtype)
+            ones = T.alloc_fragment((rows, columns), "float32")
+            T.copy(A, tile)
+            T.fill(ones, 1)
+            for i, j in T.Parallel(rows, columns):
+                row = To[i]
+                if (row >= 0) & (row < 8):
+                    if source == "shared":
+                        T.atomic_add(C[row, j], tile[i, j])
+                    else:
+                        T.atomic_add(C[row, j], ones[i, j])
+
+    return tilelab.compile(main, target=target)
+
+
+def check_scatter(
+    target: Any, device: str, *, dtype: str, columns: int = 64, source: str = "shared"
+) -> Any:
+    """Compile, run and compare; the kernel."""
+    a = values((32, columns), dtype, device)
+    to = torch.randint(-2, 10, (32,), dtype=torch.int32, device=device)
+    c = torch.zeros(8, columns, dtype=a.dtype, device=device)
+    kernel = scatter(dtype, columns, source, target)
+    kernel(a, to, c)
+    added = a.double() if source == "shared" else torch.ones_like(a).double()
+    kept = (to >= 0) & (to < 8)
+    want = torch.zeros(8, columns, dtype=torch.float64, device=device)
+    want.index_add_(0, to[kept].long(), added[kept])
+    assert torch.equal(c.double(), want)
+    return kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from tests.ops.atomic_programs import (
     UPDATES,
     check_elements,
     check_histogram,
+    check_scatter,
     check_tile,
     check_wraps,
 )
@@ -49,6 +51,40 @@ def test_elements(target: Any) -> None:
     check_elements(target, "cpu")
     check_histogram(target, "cpu")
     check_wraps(target, "cpu")
+
+
+@target
+@pytest.mark.parametrize("source", ["shared", "fragment"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scatter(target: Any, dtype: str, source: str) -> None:
+    check_scatter(target, "cpu", dtype=dtype, source=source)
+    check_scatter(target, "cpu", dtype=dtype, source=source, columns=50)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wide"), [("float16", "v4.f16x2"), ("bfloat16", "v4.bf16x2"), ("float32", "v4.f32")]
+)
+def test_scatter_takes_sixteen_bytes(dtype: str, wide: str) -> None:
+    """Where chips have vector reductions; pairs of 16-bit floats where they have not."""
+    text = check_scatter(HOPPER, "cpu", dtype=dtype).get_kernel_source()
+    assert f"red.global.add.{'' if dtype == 'float32' else 'noftz.'}{wide}" in text
+    text = check_scatter(AMPERE, "cpu", dtype=dtype).get_kernel_source()
+    assert "red." not in text and ("atomic_add_x2" in text) == (dtype != "float32")
+
+
+def test_start_of_a_pair() -> None:
+    """Two neighbours that one instruction adds to begin at a multiple of their size."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float16"), C: T.Tensor((64,), "float16")):
+        with T.Kernel(1, threads=16):
+            t = T.get_thread_binding()
+            T.atomic_addx2(C[t * 2 + 1], A[t * 2])
+
+    kernel = tilelab.compile(main, target=HOPPER)
+    report = kernel.simulate(torch.zeros(64).half(), torch.zeros(64).half())
+    (found,) = report.findings
+    assert found.code == "TL2006" and "4 bytes to C" in found.message, found
 
 
 @settings(max_examples=15, deadline=None)

@@ -113,6 +113,29 @@ def gather(device: str, V: int = 50, N: int = 512, S: int = 24) -> Case:
     return main, (k, w), want
 
 
+def masked_gather(device: str, N: int = 48, D: int = 128, K: int = 40) -> Case:
+    """Rows that a table names, zeros where it names none or one that may not be seen."""
+
+    @T.prim_func
+    def main(
+        X: T.Tensor((N, D), "bfloat16"), Rows: T.Tensor((K,), "int32"),
+        Y: T.Tensor((K, D), "bfloat16"),
+    ):  # fmt: skip
+        with T.Kernel(T.ceildiv(K, 16), threads=128) as b:
+            rows = T.alloc_shared((16,), "int32")
+            tile = T.alloc_shared((16, D), "bfloat16")
+            T.copy(Rows[b * 16], rows)
+            for i, j in T.Parallel(16, D):
+                row = rows[i]
+                tile[i, j] = T.if_then_else((row >= 0) & (row <= 40), X[row, j], 0)
+            T.copy(tile, Y[b * 16, 0])
+
+    x = torch.randn(N, D, device=device).bfloat16()
+    rows = torch.randint(-3, N, (K,), dtype=torch.int32, device=device)
+    seen = ((rows >= 0) & (rows <= 40))[:, None]
+    return main, (x, rows), torch.where(seen, x[rows.clamp(min=0).long()].float(), 0.0)
+
+
 def quantise(device: str, M: int = 4, N: int = 1024) -> Case:
     @T.prim_func
     def main(X: T.Tensor((M, N), "float16"), Q: T.Tensor((M, N), "int8")):
@@ -266,7 +289,7 @@ CASES: dict[str, Callable[[str], Case]] = {
     "rmsnorm": rmsnorm, "softmax": softmax, "bias_gelu": bias_gelu,
     "rotary_halves": lambda device: rotary(device, pairs=False),
     "rotary_pairs": lambda device: rotary(device, pairs=True),
-    "gather": gather, "quantise": quantise, "dequantise": dequantise,
+    "gather": gather, "masked_gather": masked_gather, "quantise": quantise, "dequantise": dequantise,
     "in_place_rows": in_place_rows, "shifted": shifted, "some_rows": some_rows,
     "many_columns": many_columns,
     "odd_rows": odd_rows,
@@ -277,7 +300,7 @@ CASES: dict[str, Callable[[str], Case]] = {
 
 WIDE = {
     "rmsnorm": (1, 1), "softmax": (2, 2), "bias_gelu": (4, 2), "rotary_halves": (4, 2),
-    "rotary_pairs": (2, 2), "gather": (4, 4), "quantise": (1, 1), "dequantise": (0, 2),
+    "rotary_pairs": (2, 2), "gather": (4, 4), "masked_gather": (2, 1), "quantise": (1, 1), "dequantise": (0, 2),
     "in_place_rows": (1, 1), "shifted": (1, 1), "some_rows": (2, 3), "many_columns": (1, 1),
     "odd_rows": (0, 0),
     "small_integers_half": (0, 3), "small_integers_bfloat16": (0, 3),

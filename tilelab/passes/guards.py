@@ -28,6 +28,7 @@ from tilelab.ir import (
     binary,
     children,
     const_int,
+    unary,
     walk,
 )
 from tilelab.ir.build import conjuncts
@@ -61,6 +62,22 @@ def eager_loads(node: Node) -> Iterator[Load]:
     for number, child in enumerate(children(node)):
         if not lazy or number == 0:
             yield from eager_loads(child)
+
+
+def chosen_loads(node: Node, when: Expr | None = None) -> Iterator[tuple[Load, Expr | None]]:
+    """Loads under `node` and when they happen: those of a selection's side where it is chosen
+    (None: whenever `node` is evaluated)."""
+    if isinstance(node, Load):
+        yield node, when
+    if isinstance(node, Select):
+        yield from chosen_loads(node.cond, when)
+        yield from chosen_loads(node.a, both(when, node.cond))
+        yield from chosen_loads(node.b, both(when, unary("not", node.cond)))
+        return
+    lazy = isinstance(node, Binary) and node.op in ("and", "or")
+    for number, child in enumerate(children(node)):
+        if not lazy or number == 0:
+            yield from chosen_loads(child, when)
 
 
 def let_values(body: Seq) -> dict[Var, Expr]:

@@ -36,6 +36,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.rewrite import rewrite
 from tilelab.layout import Fragment
+from tilelab.passes.atomic_sums import AtomicSum
 from tilelab.passes.copies_of_points import runs_alone
 from tilelab.passes.guards import beside, lasting, unheld
 from tilelab.passes.infer_layouts import SPREAD
@@ -206,7 +207,7 @@ class Elements:
         value = self.value(s.value)
         slot = self.slots.get(id(s))
         if slot is not None:
-            return replace(s, buffer=slot.buffer, indices=slot.indices, value=value)
+            return Store(slot.buffer, slot.indices, value, loc=s.loc)
         if s.buffer.scope is Scope.FRAGMENT:
             register = (self._register_of(s),)
             held = replace(s, buffer=self.ctx.placed(s.buffer), indices=register, value=value)
@@ -217,6 +218,10 @@ class Elements:
         if s.buffer.scope.is_memory:
             ok = both(self._first_replica(), ok)
         return guarded(ok, [done], s.loc, unasked=_is_unasked(self, ok))
+
+    def atomic_sum(self, s: AtomicSum) -> Stmt:
+        """An addition that vectors stand for in part, or one element's."""
+        return self.store(s) if id(s) in self.slots else self.invoke(s.alone())
 
     def _first_replica(self) -> Expr | None:
         """Elements that several threads hold are written to memory by one of them."""
@@ -366,7 +371,8 @@ def _misplaced(s: Stmt) -> TileNotSupported:
 _RULES: dict[type[Stmt], Any] = {
     Store: Elements.store, Seq: Elements.seq, If: Elements.branch, Let: Elements.let,
     For: Elements.inner_loop, Invoke: Elements.invoke, Alloc: Elements.alloc,
-    While: Elements.while_loop, Break: Elements.same, Continue: Elements.same,
+    AtomicSum: Elements.atomic_sum, While: Elements.while_loop, Break: Elements.same,
+    Continue: Elements.same,
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ loads and stores means the same as the loop did.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilelab.dtypes import BOOL
 from tilelab.ir import (
@@ -31,6 +31,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import substitute
 from tilelab.layout import Fragment
 from tilelab.passes import lower_loops
+from tilelab.passes.atomic_sums import AtomicSum, add_run
 from tilelab.passes.copies_of_points import runs_alone
 from tilelab.passes.guards import Whole, lasting, let_values, unheld
 from tilelab.passes.infer_layouts import SPREAD
@@ -38,6 +39,7 @@ from tilelab.passes.lower_loops import Elements, bind, scalar_rewriter
 from tilelab.passes.wide_access import (
     Form,
     Run,
+    Touch,
     asks_base,
     forms,
     is_straight,
@@ -140,7 +142,7 @@ def _plan(form: Form, spread: Fragment, ctx: LowerContext) -> WideLoop | None:
     return None
 
 
-def _in_order(node: ParallelFor) -> list[Load | Store]:
+def _in_order(node: ParallelFor) -> list[Touch]:
     """Accesses of tensors that no later statement reads after an earlier one wrote them: loads
     of the others must stay where they are."""
     written: dict[int, int] = {}
@@ -151,21 +153,20 @@ def _in_order(node: ParallelFor) -> list[Load | Store]:
                 torn.add(id(n.buffer.storage))
         if isinstance(s, Store):
             written.setdefault(id(s.buffer.storage), number)
-    found: list[Load | Store] = []
+    found: list[Touch] = []
     lets = let_values(node.body)
-    for access in memory_accesses(node):
-        indices = (
-            n for i in access.indices for n in walk(substitute(i, lets)) if isinstance(n, Load)
-        )
-        if id(access.buffer.storage) not in torn and not any(
-            id(n.buffer.storage) in written for n in indices
+    for touch in memory_accesses(node):
+        asked = touch.access.indices if touch.when is None else (*touch.access.indices, touch.when)
+        read = (n for i in asked for n in walk(substitute(i, lets)) if isinstance(n, Load))
+        if id(touch.access.buffer.storage) not in torn and not any(
+            id(n.buffer.storage) in written for n in read
         ):
-            found.append(access)
+            found.append(touch)
     return found
 
 
 def _runs(
-    form: Form, spread: Fragment, accesses: Sequence[Load | Store], size: int, ctx: LowerContext
+    form: Form, spread: Fragment, accesses: Sequence[Touch], size: int, ctx: LowerContext
 ) -> WideLoop | None:
     """The loop in chunks of `size` points; None when no access is a run then."""
     count = spread.num_registers // size
@@ -304,6 +305,8 @@ class _Emit:
         exists_anyway = run.inside and id(run.access) in self.inside
         if buffer.scope is Scope.GLOBAL and scalar.guards and not exists_anyway:
             exists = unheld(self.ctx.indices_in_bounds(buffer, tuple(indices)), self.held)
+        if run.when is not None:
+            exists = both(scalar.value(self._here(run.when)), exists)
         return Ref(self._temp(run), (slot,)), Ref(buffer, tuple(indices), run.width), exists
 
     def _load(self, run: Run, vector: int) -> Stmt:
@@ -320,8 +323,11 @@ class _Emit:
     def _store(self, run: Run, vector: int) -> Stmt:
         registers, memory, exists = self._place(run, vector)
         once = None if self.alone else first_replica(self.ctx, self.wide.spread)
-        copy = VectorCopy(memory, registers, run.width, loc=self.locs[id(run.access)])
-        return guarded(both(once, exists), [copy], self.loc, unasked=self.unasked)
+        if isinstance(run.access, AtomicSum):
+            step: Stmt = add_run(run.access, memory, replace(registers, count=run.width))
+        else:
+            step = VectorCopy(memory, registers, run.width, loc=self.locs[id(run.access)])
+        return guarded(both(once, exists), [step], self.loc, unasked=self.unasked)
 
     def _compute(self) -> list[Stmt]:
         """The loop's statements for the points of one chunk, wide accesses by their registers."""

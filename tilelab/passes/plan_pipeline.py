@@ -27,9 +27,10 @@ from tilelab.ir import (
     const_int,
     walk,
 )
-from tilelab.ir.rewrite import rewrite_statements
+from tilelab.ir.rewrite import map_statements, rewrite_statements, substitute
 from tilelab.ir.stmt import leaves
 from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.guards import let_values
 from tilelab.passes.hoist import split_scalar, unavailable
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import Mechanism, PipelinePlan, PlannedOp, RolePlan, VersionedBuffer
@@ -58,6 +59,7 @@ def plan_of_loop(loop: For) -> PipelinePlan | None:
 @kernel_pass("plan-pipeline", needs=("checked",), makes=("planned",))
 def plan_pipeline(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Decide stages, slots, producers and consumers of every pipelined loop."""
+    kernel, named = _with_plain_places(kernel)
     lower = planning_context(kernel, ctx, kernel.num_threads)
     candidates = {
         id(n): Candidate(n, kernel, lower)
@@ -73,9 +75,32 @@ def plan_pipeline(kernel: Kernel, ctx: PassContext) -> Kernel:
         plan = _decide(found, ctx, specialise, why)
         ctx.trace.pipelines.append(plan)
         ctx.note(plan.reason, found.loop)
-        return replace(found.loop, attrs=(*found.loop.attrs, (PLAN, plan)))
+        ahead = {id(op.op) for op in plan.producers}
+        body = (s if id(s) in ahead else named.get(id(s), s) for s in found.loop.body.body)
+        attrs = (*found.loop.attrs, (PLAN, plan))
+        return replace(found.loop, body=replace(found.loop.body, body=tuple(body)), attrs=attrs)
 
     return rewrite_statements(kernel, planned)
+
+
+def _with_plain_places(kernel: Kernel) -> tuple[Kernel, dict[int, Stmt]]:
+    """The kernel with pipelined copies whose places stand for themselves, names of the loop's body
+    (`row = table[b, k]`) put into them, so that other iterations may ask for them; and what those
+    statements were, by id."""
+    before: dict[int, Stmt] = {}
+
+    def visit(n: Node) -> Node:
+        if not isinstance(n, For) or n.kind is not LoopKind.PIPELINED:
+            return n
+        values = let_values(n.body)
+        body: list[Stmt] = []
+        for s in n.body.body:
+            made: Stmt = replace(s, src=substitute(s.src, values)) if isinstance(s, Copy) else s
+            before[id(made)] = s
+            body.append(made)
+        return replace(n, body=replace(n.body, body=tuple(body)))
+
+    return map_statements(kernel, visit), before
 
 
 class Candidate:

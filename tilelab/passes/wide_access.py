@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from tilelab.ir import Expr, If, Let, Load, ParallelFor, Region, Scope, Store, Var, const_int, walk
 from tilelab.ir.rewrite import substitute
 from tilelab.ir.simplify import linear
-from tilelab.passes.guards import Whole, eager_loads, let_values, same_in_chunks, whole_tile
+from tilelab.passes.atomic_sums import widest, with_sums
+from tilelab.passes.guards import Whole, chosen_loads, let_values, same_in_chunks, whole_tile
 from tilelab.tile.context import VECTOR_BYTES, LowerContext, has_fixed_rows, power_of_two
 from tilelab.tile.structure import WHOLE_TILES, setting
 
@@ -25,7 +26,8 @@ MAX_SPREAD = 4  # a run may be this many times as long as the chunk
 class Run:
     """What `access` touches in one chunk: `span` elements from `indices` on, in vectors of `width`
     elements, of which those in `touched` are needed. Point number e is at `offset` in the run.
-    `inside`: all elements lie in their row, whose length need not be a multiple of anything."""
+    `inside`: all elements lie in their row, whose length need not be a multiple of anything.
+    `when`: what the chunk's points must hold to make the access (None: they all do)."""
 
     access: Load | Store
     indices: tuple[Expr, ...]
@@ -34,12 +36,14 @@ class Run:
     span: int
     width: int
     inside: bool = False
+    when: Expr | None = None
 
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for accesses of one run."""
         place = tuple(i.key for i in self.indices)
-        return (id(self.access.buffer.storage), place, self.span)
+        when = None if self.when is None else self.when.key
+        return (id(self.access.buffer.storage), place, self.span, when)
 
     @property
     def touched(self) -> tuple[int, ...]:
@@ -47,14 +51,31 @@ class Run:
         return tuple(sorted({o // self.width for o in self.offsets}))
 
 
-def memory_accesses(loop: ParallelFor) -> list[Load | Store]:
-    """Accesses of memory that every point of the loop makes."""
-    found: list[Load | Store] = []
+@dataclass(frozen=True)
+class Touch:
+    """An access of memory, and what a point must hold to make it (None: every point does)."""
+
+    access: Load | Store
+    when: Expr | None = None
+
+
+def memory_accesses(loop: ParallelFor) -> list[Touch]:
+    """Accesses of memory that points of the loop make, each node once: what several conditions
+    choose is left out."""
+    found: dict[int, Touch] = {}
+    torn: set[int] = set()
     for s in loop.body.body:
-        found += [n for n in eager_loads(s) if n.buffer.scope.is_memory]
-        if isinstance(s, Store) and s.buffer.scope.is_memory:
-            found.append(s)
-    return found
+        for n, when in chosen_loads(s):
+            before = found.setdefault(id(n), Touch(n, when))
+            if before.when is not when:
+                torn.add(id(n))
+        if isinstance(s, Store):
+            found[id(s)] = Touch(s)
+    return [t for t in found.values() if id(t.access) not in torn and _in_memory(t.access)]
+
+
+def _in_memory(access: Load | Store) -> bool:
+    return access.buffer.scope.is_memory
 
 
 @dataclass(frozen=True)
@@ -68,7 +89,7 @@ class Form:
 
     def runs(
         self,
-        accesses: Sequence[Load | Store],
+        accesses: Sequence[Touch],
         point: Mapping[Var, Expr],
         e: Var,
         size: int,
@@ -104,6 +125,7 @@ def _own_rows(run: Run) -> bool:
 
 def forms(node: ParallelFor, ctx: LowerContext) -> tuple[Form, Form | None]:
     """A loop as it is written, and on whole tiles (None where that is nothing else)."""
+    node = with_sums(node)
     written = _form(node, None)
     if not node.vars or not setting(ctx, WHOLE_TILES):
         return written, None
@@ -121,17 +143,15 @@ def _form(loop: ParallelFor, whole: Whole | None) -> Form:
     if not all(isinstance(s, Let) for s in lets):
         return plain
     stored = {id(n.buffer.storage) for n in walk(last.then) if isinstance(n, Store)}
-    values = let_values(loop.body)
-    if any(isinstance(n, Load) for x in values.values() for n in walk(x)):
-        return plain
-    if any(isinstance(n, Load) and id(n.buffer.storage) in stored for n in walk(last.cond)):
+    cond = substitute(last.cond, let_values(loop.body))
+    if any(isinstance(n, Load) and id(n.buffer.storage) in stored for n in walk(cond)):
         return plain
     body = replace(loop.body, body=(*lets, *last.then.body))
-    return Form(replace(loop, body=body), substitute(last.cond, values), whole)
+    return Form(replace(loop, body=body), cond, whole)
 
 
 def find_run(
-    access: Load | Store,
+    touch: Touch,
     point: Mapping[Var, Expr],
     e: Var,
     chunk: int,
@@ -141,7 +161,11 @@ def find_run(
     """The run of an access where `point` gives the loop variables at point `e` of a chunk; None
     when it has none, or its alignment is not known. All points of accesses in `rows` (ids) lie in
     their row."""
+    access = touch.access
     if access.buffer.dtype.bits < 8:
+        return None
+    when = None if touch.when is None else substitute(touch.when, point)
+    if when is not None and any(n is e for n in walk(when)):
         return None
     here = [substitute(i, point) for i in access.indices]
     if any(n is e for i in here[:-1] for n in walk(i)):
@@ -162,11 +186,11 @@ def find_run(
     extents = (*(1 for _ in here[:-1]), span)
     region = Region(access.buffer, start, extents, (len(here) - 1,))
     inside = id(access) in rows and len(set(offsets)) == span
-    width = ctx.vector_width(region, span, span, inside=inside)
+    width = widest(access, ctx, ctx.vector_width(region, span, span, inside=inside))
     if width < 2 or shift >= width:
         return None
     places = tuple(o - low + shift for o in offsets)
-    return Run(access, start, offset - low + shift, places, span, width, inside)
+    return Run(access, start, offset - low + shift, places, span, width, inside, when)
 
 
 def _offsets(offset: Expr, e: Var, chunk: int) -> tuple[int, ...] | None:
@@ -178,10 +202,10 @@ def _offsets(offset: Expr, e: Var, chunk: int) -> tuple[int, ...] | None:
     return known if len(known) == chunk else None
 
 
-def wanted_chunk(accesses: Sequence[Load | Store]) -> int:
+def wanted_chunk(accesses: Sequence[Touch]) -> int:
     """Points of a chunk that make the narrowest element type fill 16 bytes, kept small enough for
     the widest one."""
-    sizes = [max(a.buffer.dtype.bits // 8, 1) for a in accesses]
+    sizes = [max(t.access.buffer.dtype.bits // 8, 1) for t in accesses]
     if not sizes:
         return 1
     return min(VECTOR_BYTES // min(sizes), max(MAX_POINT_BYTES // max(sizes), 1))
@@ -200,7 +224,7 @@ def is_straight(loop: ParallelFor) -> bool:
 
 def _wanted(form: Form, extents: Sequence[int], ctx: LowerContext) -> int:
     last = form.loop.vars[-1]
-    accesses = [a for a in memory_accesses(form.loop) if _moves(a, last)]
+    accesses = [t for t in memory_accesses(form.loop) if _moves(t.access, last)]
     chunk = power_of_two(wanted_chunk(accesses), extents[-1])
     while chunk > 1:
         q, e = Var("q", lo=0, hi=extents[-1] // chunk - 1), Var("e", lo=0, hi=chunk - 1)

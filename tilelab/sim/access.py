@@ -101,6 +101,14 @@ class CheckedMemory(SharedAccess, GlobalAccess):
             start = self.fitted(buffer, self.address(first_of(whole)), width, frame)
             self.store_shared(buffer, start, values, frame)
 
+    def check_start(self, place: Place, width: int, frame: Frame) -> None:
+        """Report a run of `width` bytes in memory that starts at no multiple of it."""
+        if place.buffer.scope is Scope.GLOBAL:
+            address = np.asarray(sum(self._address_parts(place)))
+            self.check_alignment(address, width, frame, place.buffer, place.indices)
+        else:
+            self.check_alignment(self.address(place), width, frame, place.buffer)
+
     def _register_run(self, place: Place, count: int, frame: Frame) -> Place | None:
         """Neighbouring registers that are the same in all lanes, as a slice: the common case."""
         if place.buffer.scope is not Scope.LOCAL or frame.loops or frame.mask is not None:

@@ -17,10 +17,14 @@ class AtomicLanes(CopyLanes):
     """Atomics of one strand. Lanes take their turn in the order of iterations, blocks, lanes."""
 
     def atomic(
-        self, place: Place, values: Array | None, combine: Callable[[Array, Array], Array]
-    ) -> Array:
-        """Update consecutive elements (axis 0 of `values`; None: read one); the old values."""
+        self, place: Place, values: Array | None, combine: Callable[[Array, Array], Array],
+        together: int = 1,
+    ) -> Array:  # fmt: skip
+        """Update consecutive elements (axis 0 of `values`; None: read one), `together` of them by
+        one instruction; the old values."""
         count = 1 if values is None else len(values)
+        if together > 1:
+            self.memory.check_start(place, together * place.buffer.dtype.bytes, self.frame)
         inner = self.frame.looped_axis(count)
         whole = self.memory.bounded(place.plus(spread(count, self.frame)), inner, "atomic access")
         self.group.counters.add(self.memory.loc, "atomics", inner.active())

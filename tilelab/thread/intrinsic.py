@@ -55,10 +55,12 @@ class Machine(Protocol):
         ...
 
     def atomic(
-        self, place: Any, values: Array | None, combine: Callable[[Array, Array], Array]
-    ) -> Array:
+        self, place: Any, values: Array | None, combine: Callable[[Array, Array], Array],
+        together: int = 1,
+    ) -> Array:  # fmt: skip
         """Replace consecutive elements by `combine(element, value)`, axis 0 of `values`, one lane
-        after another; the elements as each lane found them. None: they are only read."""
+        after another; the elements as each lane found them. None: they are only read. `together`:
+        elements that one instruction takes, aligned to their size."""
         ...
 
     def full(self, value: Any) -> Array:

@@ -7,12 +7,14 @@ one for the type; the others are loops of compare-and-swap on the word that hold
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tilelab.dtypes import DType
+from tilelab.ir import Buffer, Scope
+from tilelab.target import Feature
 from tilelab.thread.intrinsic import Array, Intrinsic, Machine, Param, recorded
 from tilelab.thread.intrinsics.helpers import INLINE, helper
 
@@ -142,32 +144,71 @@ def atomic(op: str, dtype: DType, order: str = "relaxed") -> Intrinsic:
 
 
 _PAIRS = {"float16": "__half2", "bfloat16": "__nv_bfloat162"}
+_RED = {"float16": "noftz.v{}.f16x2", "bfloat16": "noftz.v{}.bf16x2", "float32": "v{}.f32"}
+"""Suffix of a vector reduction of global memory, by element type, of so many 32-bit words."""
+
+
+def widest_sum(place: Buffer, features: frozenset[Feature]) -> int:
+    """Neighbouring elements of a buffer that one atomic instruction adds to at most: a power of
+    two (16 bytes of global memory where chips have vector reductions)."""
+    if place.dtype.name in _RED and place.scope is Scope.GLOBAL and Feature.VECTOR_RED in features:
+        return 16 // place.dtype.bytes
+    return 2 if place.dtype.name in _PAIRS else 1
 
 
 @recorded
-def atomic_add_run(count: int, dtype: DType) -> Intrinsic:
-    """Add `count` neighbouring registers to `count` neighbouring elements (2, or 4 floats).
-
-    Each element is added atomically; 16-bit pairs take one instruction.
-    """
+def atomic_add_run(count: int, dtype: DType, *, in_global: bool = False) -> Intrinsic:
+    """Add `count` neighbouring registers to `count` neighbouring elements (2, 4 or 8, aligned to
+    their size). Each element is added atomically; pairs of 16-bit floats take one instruction.
+    `in_global`: the place is global memory, where chips that have vector reductions take one for
+    16 bytes (PTX ISA, red)."""
+    words = count * dtype.bytes // 4
+    if in_global and dtype.name in _RED and words > 1:
+        return _vector_red(count, words, dtype)
     kind, pair = dtype.cuda, _PAIRS.get(dtype.name)
     if pair is not None:
         step = f"""  for (int i = 0; i < {count}; i += 2)
     atomicAdd(reinterpret_cast<{pair}*>(p + i), {pair}(value[i], value[i + 1]));"""
     else:
         step = f"  for (int i = 0; i < {count}; ++i) atomicAdd(p + i, value[i]);"
-    text = f"""
+    return _run_record(f"atomic_add_x{count}", count, 1 if pair is None else 2, dtype, f"""
 {INLINE} void atomic_add_x{count}({kind}* p, const {kind}* value) {{
 #pragma unroll
 {step}
+}}""")  # fmt: skip
+
+
+def _vector_red(count: int, words: int, dtype: DType) -> Intrinsic:
+    """One `red` of 2 or 4 words that hold `count` elements."""
+    kind, name = dtype.cuda, f"red_add_x{count}"
+    places = ", ".join(f"%{k + 1}" for k in range(words))
+    inputs = ", ".join(f'"r"(w[{k}])' for k in range(words))
+    suffix = _RED[dtype.name].format(words)
+    if dtype.name == "float32":
+        inputs = ", ".join(f'"f"(value[{k}])' for k in range(words))
+        taken = ""
+    else:
+        taken = f"""
+  u32 w[{words}];
+  memcpy(w, value, sizeof(w));"""
+    text = f"""
+{INLINE} void {name}({kind}* p, const {kind}* value) {{{taken}
+  asm volatile("red.global.add.{suffix} [%0], {{{places}}};" ::"l"(__cvta_generic_to_global(p)),
+               {inputs} : "memory");
 }}"""
+    made = _run_record(name, count, count, dtype, text)
+    return replace(made, needs=Feature.VECTOR_RED, otherwise=atomic_add_run(count, dtype))
+
+
+def _run_record(name: str, count: int, together: int, dtype: DType, text: str) -> Intrinsic:
+    """`together`: elements that one instruction adds to, aligned to their size."""
 
     def meaning(m: Machine, place: Any, value: Any) -> None:
-        m.atomic(place, m.load(value, count), np.add)
+        m.atomic(place, m.load(value, count), np.add, together)
 
     return Intrinsic(
-        f"atomic_add_x{count}_{dtype.name}", (Param("place", "updates"), Param("value", "reads")),
-        f"tl::atomic_add_x{count}({{place}}, {{value}})", text, meaning, cost="atomic",
+        f"{name}_{dtype.name}", (Param("place", "updates"), Param("value", "reads")),
+        f"tl::{name}({{place}}, {{value}})", text, meaning, cost="atomic",
         source=_SOURCE, includes=(dtype.header,) if dtype.header else (),
     )  # fmt: skip
 

@@ -26,10 +26,17 @@ from tilelab.ir import (
 )
 from tilelab.ir.builder import current
 from tilelab.layout import Fragment
-from tilelab.thread.intrinsics.atomic import OPERATIONS, ORDERS, atomic, atomic_add_run, has_atomic
+from tilelab.thread.intrinsics.atomic import (
+    OPERATIONS,
+    ORDERS,
+    atomic,
+    atomic_add_run,
+    has_atomic,
+    widest_sum,
+)
 from tilelab.thread.intrinsics.atomic import atomic_load as load_record
 from tilelab.thread.nodes import Invoke, Ref
-from tilelab.tile.context import LowerContext
+from tilelab.tile.context import LowerContext, power_of_two
 from tilelab.tile.elementwise import (
     both,
     expand,
@@ -210,8 +217,8 @@ def _add_run(count: int, dst: Any, value: Any, return_prev: bool) -> Any:
     if return_prev:
         return Region(pack, (as_expr(0),), (count,), (0,))
     registers = Ref(pack, (as_expr(0),), count)
-    step = Invoke(atomic_add_run(count, dtype), (place, registers), loc=loc)
-    return builder.emit(step)
+    record = atomic_add_run(count, dtype, in_global=place.buffer.scope is Scope.GLOBAL)
+    return builder.emit(Invoke(record, (place, registers), loc=loc))
 
 
 # ---- tiles -------------------------------------------------------------------------------------
@@ -329,15 +336,24 @@ def _pair(region: Region) -> int:
     return 2 if region.dtype.is_float and region.dtype.bits == 16 else 1
 
 
+def _run(op: AtomicTile, ctx: LowerContext) -> int:
+    """Neighbours that one instruction may add at once."""
+    if op.op != "add" or op.order != "relaxed":
+        return 1
+    return widest_sum(op.dst.buffer, ctx.target.features)
+
+
 @lowering(AtomicTile)
 def _threads(op: AtomicTile, ctx: LowerContext) -> Iterable[Stmt]:
     """Each thread updates the elements it holds; pairs of 16-bit floats where they are aligned."""
     extents = tile_extents(op.dst) or (1,)
-    spread = op.spread or Fragment.blocked(extents, ctx.num_threads, _pair(op.dst))
+    most = _run(op, ctx)
+    spread = op.spread or Fragment.blocked(
+        extents, ctx.num_threads, power_of_two(most, extents[-1])
+    )
     width = 1
-    if op.op == "add" and op.order == "relaxed" and spread.shape:
-        run = min(_pair(op.dst), spread.contiguous(-1))
-        width = ctx.vector_width(op.dst, extents[-1], run)
+    if most > 1 and spread.shape:
+        width = ctx.vector_width(op.dst, extents[-1], power_of_two(most, spread.contiguous(-1)))
     walk = walk_tile(ctx, spread, width)
     ok = both(walk.inside, guard_of(ctx, op.dst, walk.index))
     ok = both(ok, first_replica(ctx, spread))  # an element that several threads hold counts once
@@ -369,7 +385,7 @@ def _step(
     stores: list[Stmt] = [
         Store(pack, (slot + k,), value, loc=loc) for k, value in enumerate(values)
     ]
-    run = atomic_add_run(len(values), dtype)
+    run = atomic_add_run(len(values), dtype, in_global=op.dst.buffer.scope is Scope.GLOBAL)
     return [*stores, Invoke(run, (target, Ref(pack, (slot,), len(values))), loc=loc)]
 
 
