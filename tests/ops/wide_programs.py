@@ -289,7 +289,8 @@ CASES: dict[str, Callable[[str], Case]] = {
     "rmsnorm": rmsnorm, "softmax": softmax, "bias_gelu": bias_gelu,
     "rotary_halves": lambda device: rotary(device, pairs=False),
     "rotary_pairs": lambda device: rotary(device, pairs=True),
-    "gather": gather, "masked_gather": masked_gather, "quantise": quantise, "dequantise": dequantise,
+    "gather": gather, "masked_gather": masked_gather,
+    "quantise": quantise, "dequantise": dequantise,
     "in_place_rows": in_place_rows, "shifted": shifted, "some_rows": some_rows,
     "many_columns": many_columns,
     "odd_rows": odd_rows,
@@ -300,7 +301,8 @@ CASES: dict[str, Callable[[str], Case]] = {
 
 WIDE = {
     "rmsnorm": (1, 1), "softmax": (2, 2), "bias_gelu": (4, 2), "rotary_halves": (4, 2),
-    "rotary_pairs": (2, 2), "gather": (4, 4), "masked_gather": (2, 1), "quantise": (1, 1), "dequantise": (0, 2),
+    "rotary_pairs": (2, 2), "gather": (4, 4), "masked_gather": (2, 1),
+    "quantise": (1, 1), "dequantise": (0, 2),
     "in_place_rows": (1, 1), "shifted": (1, 1), "some_rows": (2, 3), "many_columns": (1, 1),
     "odd_rows": (0, 0),
     "small_integers_half": (0, 3), "small_integers_bfloat16": (0, 3),

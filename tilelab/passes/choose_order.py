@@ -67,7 +67,8 @@ def _shared_operands(kernel: Kernel) -> tuple[PlannedOp | None, PlannedOp | None
     row: PlannedOp | None = None
     column: PlannedOp | None = None
     for planned in _loads(kernel):
-        assert isinstance(planned.op, Copy)
+        if not isinstance(planned.op, Copy):
+            continue  # rows that are looked up depend on what the table says
         used = {v for start in planned.op.src.starts for v in _variables(start, sources)}
         if by in used and bx not in used and (row is None or planned.bytes > row.bytes):
             row = planned

@@ -28,12 +28,13 @@ from tilelab.ir import (
     as_expr,
     walk,
 )
+from tilelab.ir.build import conjuncts
 from tilelab.ir.rewrite import substitute
 from tilelab.layout import Fragment
 from tilelab.passes import lower_loops
 from tilelab.passes.atomic_sums import AtomicSum, add_run
 from tilelab.passes.copies_of_points import runs_alone
-from tilelab.passes.guards import Whole, lasting, let_values, unheld
+from tilelab.passes.guards import Whole, beside, lasting, let_values, unheld
 from tilelab.passes.infer_layouts import SPREAD
 from tilelab.passes.lower_loops import Elements, bind, scalar_rewriter
 from tilelab.passes.wide_access import (
@@ -305,8 +306,6 @@ class _Emit:
         exists_anyway = run.inside and id(run.access) in self.inside
         if buffer.scope is Scope.GLOBAL and scalar.guards and not exists_anyway:
             exists = unheld(self.ctx.indices_in_bounds(buffer, tuple(indices)), self.held)
-        if run.when is not None:
-            exists = both(scalar.value(self._here(run.when)), exists)
         return Ref(self._temp(run), (slot,)), Ref(buffer, tuple(indices), run.width), exists
 
     def _load(self, run: Run, vector: int) -> Stmt:
@@ -317,8 +316,15 @@ class _Emit:
         outside = self.ctx.outside(run.access.buffer, registers.buffer.dtype)
         fill = Store(registers.buffer, slot, outside, loc=self.loc)
         filled = loop(z, run.width, LoopKind.LANES, [fill], self.loc)
-        orelse = [filled] if exists is not None else None
-        return guarded(exists, [copy], self.loc, orelse, unasked=self.unasked)
+        if run.when is None:
+            orelse = [filled] if exists is not None else None
+            return guarded(exists, [copy], self.loc, orelse, unasked=self.unasked)
+        when = self._scalar().value(self._here(run.when))
+        if not beside(exists, conjuncts(when)):
+            return guarded(both(when, exists), [copy], self.loc, [filled], unasked=self.unasked)
+        # The program's limit lies elsewhere than the tensor's: the report says so.
+        kept = guarded(exists, [copy], self.loc, [filled], unasked=True)
+        return guarded(when, [kept], self.loc, [filled], unasked=self.unasked)
 
     def _store(self, run: Run, vector: int) -> Stmt:
         registers, memory, exists = self._place(run, vector)

@@ -14,6 +14,7 @@ from tilelab.ir import (
     Break,
     Buffer,
     Continue,
+    Expr,
     For,
     Kernel,
     Let,
@@ -30,6 +31,7 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import map_statements, rewrite_statements, substitute
 from tilelab.ir.stmt import leaves
 from tilelab.passes.base import PassContext, kernel_pass
+from tilelab.passes.gathers import gather_of
 from tilelab.passes.guards import let_values
 from tilelab.passes.hoist import split_scalar, unavailable
 from tilelab.passes.lowering_context import planning_context
@@ -44,6 +46,7 @@ from tilelab.tile.op import TileOp
 from tilelab.tile.ops.barriers import BarrierInit
 from tilelab.tile.ops.copy import Copy
 from tilelab.tile.ops.copy_async import async_width, why_not_tma
+from tilelab.tile.ops.gather import Gather
 from tilelab.tile.ops.gemm import Gemm, plan_of
 from tilelab.tile.ops.registers import RegisterBudget
 from tilelab.tile.structure import PRODUCER_WARP, setting
@@ -59,8 +62,8 @@ def plan_of_loop(loop: For) -> PipelinePlan | None:
 @kernel_pass("plan-pipeline", needs=("checked",), makes=("planned",))
 def plan_pipeline(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Decide stages, slots, producers and consumers of every pipelined loop."""
-    kernel, named = _with_plain_places(kernel)
     lower = planning_context(kernel, ctx, kernel.num_threads)
+    kernel, named = _with_plain_places(kernel, lower)
     candidates = {
         id(n): Candidate(n, kernel, lower)
         for n in walk(kernel)
@@ -76,18 +79,20 @@ def plan_pipeline(kernel: Kernel, ctx: PassContext) -> Kernel:
         ctx.trace.pipelines.append(plan)
         ctx.note(plan.reason, found.loop)
         ahead = {id(op.op) for op in plan.producers}
-        body = (s if id(s) in ahead else named.get(id(s), s) for s in found.loop.body.body)
+        body = [s if id(s) in ahead else named.get(id(s), s) for s in found.loop.body.body]
+        body = _without_unused(body) if ahead else body
         attrs = (*found.loop.attrs, (PLAN, plan))
         return replace(found.loop, body=replace(found.loop.body, body=tuple(body)), attrs=attrs)
 
     return rewrite_statements(kernel, planned)
 
 
-def _with_plain_places(kernel: Kernel) -> tuple[Kernel, dict[int, Stmt]]:
+def _with_plain_places(kernel: Kernel, lower: LowerContext) -> tuple[Kernel, dict[int, Stmt]]:
     """The kernel with pipelined copies whose places stand for themselves, names of the loop's body
-    (`row = table[b, k]`) put into them, so that other iterations may ask for them; and what those
-    statements were, by id."""
+    (`row = table[b, k]`) put into them, so that other iterations may ask for them; loops that
+    gather rows are such copies too. And what those statements were, by id."""
     before: dict[int, Stmt] = {}
+    gathers = lower.target.has(Feature.CP_ASYNC)
 
     def visit(n: Node) -> Node:
         if not isinstance(n, For) or n.kind is not LoopKind.PIPELINED:
@@ -95,12 +100,27 @@ def _with_plain_places(kernel: Kernel) -> tuple[Kernel, dict[int, Stmt]]:
         values = let_values(n.body)
         body: list[Stmt] = []
         for s in n.body.body:
-            made: Stmt = replace(s, src=substitute(s.src, values)) if isinstance(s, Copy) else s
+            made = s
+            if isinstance(s, Copy):
+                made = replace(s, src=substitute(s.src, values))
+            elif isinstance(s, ParallelFor) and gathers and (n.num_stages or 0) > 1:
+                made = gather_of(s, values, lower) or s
             before[id(made)] = s
             body.append(made)
         return replace(n, body=replace(n.body, body=tuple(body)))
 
     return map_statements(kernel, visit), before
+
+
+def _without_unused(body: Sequence[Stmt]) -> list[Stmt]:
+    """Statements without the names that only copies needed, which have their places in them."""
+    kept: list[Stmt] = []
+    used: set[int] = set()
+    for s in reversed(body):
+        if not isinstance(s, Let) or id(s.var) in used:
+            kept.insert(0, s)
+            used.update(id(n) for n in walk(s))
+    return kept
 
 
 class Candidate:
@@ -110,21 +130,24 @@ class Candidate:
         self.loop, self.kernel, self.lower = loop, kernel, lower
         self.stages = loop.num_stages or 0
         self.refusals: list[str] = []
-        self.producers = [s for s in loop.body.body if isinstance(s, Copy) and self._runs_ahead(s)]
+        moves = (s for s in loop.body.body if isinstance(s, Copy | Gather))
+        self.producers = [s for s in moves if self._runs_ahead(s)]
 
-    def _runs_ahead(self, op: Copy) -> bool:
+    def _runs_ahead(self, op: Copy | Gather) -> bool:
         """Whether this copy may be issued iterations before its tile is used."""
         if op.src.buffer.scope is not Scope.GLOBAL or op.dst.buffer.scope is not Scope.SHARED:
             return False
-        why = "the program asks for it where it stands" if op.best == "sync" else ""
-        if not is_static(op.src, op.dst):
+        why = ""
+        if isinstance(op, Copy) and op.best == "sync":
+            why = "the program asks for it where it stands"
+        if isinstance(op, Copy) and not is_static(op.src, op.dst):
             why = "an extent is known only at run time"
         why = why or self._why_not(op)
         if why:
             self.refusals.append(f"{op.label()} cannot run ahead: {why}")
         return not why
 
-    def _why_not(self, op: Copy) -> str:
+    def _why_not(self, op: Copy | Gather) -> str:
         tile = op.dst.buffer
         position = self._position(op)
         views = (n.buffer for n in walk(self.kernel) if isinstance(n, Alloc))
@@ -148,10 +171,10 @@ class Candidate:
             return f"it fills only a part of {tile.name}"
         return self._index_problem(op)
 
-    def _index_problem(self, op: Copy) -> str:
+    def _index_problem(self, op: Copy | Gather) -> str:
         bound = [s.var for s in self.loop.body.body if isinstance(s, Let)]
         bound += [s.result for s in self.loop.body.body if isinstance(s, Invoke) and s.result]
-        for node in (n for start in op.src.starts for n in walk(start)):
+        for node in (n for place in _places(op) for n in walk(place)):
             if isinstance(node, Load) and self._changes(node.buffer):
                 return f"its place depends on {node.buffer.name}, which changes meanwhile"
             if any(node is v for v in bound):
@@ -184,11 +207,20 @@ class Candidate:
         found = [(op, self._why_not_tma(op)) for op in self.producers]
         return [f"{op.label()}: {why}" for op, why in found if why]
 
-    def _why_not_tma(self, op: Copy) -> str:
+    def _why_not_tma(self, op: Copy | Gather) -> str:
+        if isinstance(op, Gather):
+            return "its rows are looked up one by one"
         if op.best != "tma":
             return "the program asks for another instruction"
         why = why_not_tma(op.src, op.dst, self.lower)
         return why or slot_refusal(op.dst.buffer, self.stages)
+
+
+def _places(op: Copy | Gather) -> Sequence[Expr]:
+    """What says where a copy reads."""
+    if isinstance(op, Copy):
+        return op.src.starts
+    return op.indices if op.when is None else (*op.indices, op.when)
 
 
 def _covers(region: Region) -> bool:
@@ -219,7 +251,7 @@ def _may_specialise(
         if not any(s is candidate.loop for s in kernel.body.body):
             return False, "a pipelined loop is nested in another statement"
         loop = candidate.loop
-        places = [i for op in candidate.producers for i in op.src.starts]
+        places = [i for op in candidate.producers for i in _places(op)]
         missing = unavailable([*places, loop.start, loop.extent], rest)
         if missing:
             return False, missing
@@ -294,8 +326,8 @@ def _bytes(buffer: Buffer) -> int:
     return count
 
 
-def _planned_copy(op: Copy, engine: str, lower: LowerContext) -> PlannedOp:
-    if engine == "cp.async" and async_width(op.src, op.dst, lower) is None:
+def _planned_copy(op: Copy | Gather, engine: str, lower: LowerContext) -> PlannedOp:
+    if engine == "cp.async" and isinstance(op, Copy) and async_width(op.src, op.dst, lower) is None:
         engine = "threads"
     return PlannedOp(op.label(), "copy", engine, _bytes(op.dst.buffer), op.loc, op)
 

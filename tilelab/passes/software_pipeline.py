@@ -37,12 +37,13 @@ from tilelab.passes.fragments_ahead import ahead_of
 from tilelab.passes.lowering_context import shared_state
 from tilelab.passes.plan import PipelinePlan
 from tilelab.passes.plan_pipeline import plan_of_loop
-from tilelab.passes.versions import in_slot, sequence, versioned
+from tilelab.passes.versions import entries_named, in_slot, sequence, versioned
 from tilelab.thread.intrinsics.barrier import SYNCTHREADS
 from tilelab.thread.intrinsics.cp_async import CP_ASYNC_COMMIT, cp_async_wait
 from tilelab.thread.nodes import Invoke, WarpRoles
 from tilelab.tile.context import LowerContext
 from tilelab.tile.ops.copy import Copy
+from tilelab.tile.ops.gather import Gather
 from tilelab.tile.structure import FRAGMENTS_AHEAD, setting
 
 
@@ -94,7 +95,9 @@ def _realise(
     producers = [op.op for op in plan.producers]
     slots = {id(v.buffer): versioned(v.buffer, stages) for v in plan.buffers}
     rings.extend(slots.values())
-    copies = [replace(p, is_async=True) for p in producers if isinstance(p, Copy)]
+    named, started = entries_named(p for p in producers if isinstance(p, Copy))
+    gathers = (p for p in producers if isinstance(p, Gather))
+    copies = [*named, *(replace(c, is_async=True) for c in started), *gathers]
     work = [s for s in loop.body.body if not any(s is p for p in producers)]
     prologue = _prologue(loop, copies, slots, ahead)
     trip = (loop.var - loop.start) // loop.step

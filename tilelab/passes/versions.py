@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.rewrite import rewrite, substitute
 from tilelab.layout.shared import BOX_ALIGNMENT, padded, row_major
+from tilelab.tile.ops.copy import Copy
 
 
 def versioned(buffer: Buffer, stages: int, boxes: bool = False) -> Buffer:
@@ -99,6 +100,26 @@ _ACCESSES: dict[type[Node], Callable[[Any, Buffer, Expr, Again], Node]] = {
     Load: _load,
     Store: _store,
 }
+
+
+def entries_named(copies: Iterable[Copy]) -> tuple[list[Let], list[Copy]]:
+    """Copies whose places come from tables (`KV[table[b, k], ...]`), each entry read once, into a
+    name: the names, and the copies that use them."""
+    names: dict[object, Let] = {}
+
+    def named(n: Node) -> Node | None:
+        if not isinstance(n, Load):
+            return None
+        if n.key not in names:
+            entry = Var(f"{n.buffer.name}_entry", n.dtype)
+            names[n.key] = Let(entry, n)
+        return names[n.key].var
+
+    done: list[Copy] = []
+    for copy in copies:
+        starts = tuple(rewrite(s, named) for s in copy.src.starts)
+        done.append(replace(copy, src=replace(copy.src, starts=starts)))
+    return [replace(let, loc=done[0].loc) for let in names.values()], done
 
 
 def with_own_variables(

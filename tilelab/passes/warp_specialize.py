@@ -46,7 +46,7 @@ from tilelab.passes.plan_pipeline import (
     plan_of_loop,
 )
 from tilelab.passes.ring import Ring, make_rings, prepare, record_barriers, span, work_of
-from tilelab.passes.versions import in_slot, sequence
+from tilelab.passes.versions import entries_named, in_slot, sequence
 from tilelab.passes.warpgroups import name_warpgroup
 from tilelab.target import Feature
 from tilelab.thread.intrinsics.barrier import (
@@ -274,7 +274,12 @@ def _renamed(body: list[Stmt]) -> Seq:
 def _producer_loop(rings: list[Ring]) -> For:
     loop = rings[0].loop
     k, named = rings[0].named_use(loop)
-    return _serial(loop, [*named, *(s for ring in rings for s in _fill(ring, k))])
+    entries, copies = entries_named(c for ring in rings for c in ring.copies)
+    filled: list[Stmt] = []
+    for ring in rings:
+        mine, copies = copies[: len(ring.copies)], copies[len(ring.copies) :]
+        filled += _fill(replace(ring, copies=tuple(mine)), k)
+    return _serial(loop, [*named, *entries, *filled])
 
 
 def _fill(ring: Ring, k: Expr) -> list[Stmt]:

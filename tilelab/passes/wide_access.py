@@ -143,7 +143,12 @@ def _form(loop: ParallelFor, whole: Whole | None) -> Form:
     if not all(isinstance(s, Let) for s in lets):
         return plain
     stored = {id(n.buffer.storage) for n in walk(last.then) if isinstance(n, Store)}
-    cond = substitute(last.cond, let_values(loop.body))
+    values = let_values(loop.body)
+    cond = substitute(last.cond, values)
+    asked = {n.key for n in walk(cond) if isinstance(n, Load)}
+    named = (n for x in values.values() for n in walk(x) if isinstance(n, Load))
+    if any(n.key not in asked for n in named):
+        return plain  # what is read before the branch stays there
     if any(isinstance(n, Load) and id(n.buffer.storage) in stored for n in walk(cond)):
         return plain
     body = replace(loop.body, body=(*lets, *last.then.body))
