@@ -320,7 +320,7 @@ class _Emit:
             orelse = [filled] if exists is not None else None
             return guarded(exists, [copy], self.loc, orelse, unasked=self.unasked)
         when = self._scalar().value(self._here(run.when))
-        if not beside(exists, conjuncts(when)):
+        if not beside(exists, tuple(conjuncts(when))):
             return guarded(both(when, exists), [copy], self.loc, [filled], unasked=self.unasked)
         # The program's limit lies elsewhere than the tensor's: the report says so.
         kept = guarded(exists, [copy], self.loc, [filled], unasked=True)
