@@ -1,16 +1,75 @@
-"""T.Parallel loops of a pipeline that fill a tile from looked-up rows, as copies that run ahead.
+"""A pipeline's loads in the form in which other iterations may ask for them: their places spelled
+out, and T.Parallel loops that fill a tile from looked-up rows as copies.
 
 Hides which loops those are.
 """
 
 from __future__ import annotations
 
-from tilelab.ir import Const, Expr, Let, Load, ParallelFor, Scope, Select, Store, Var, const_int
-from tilelab.ir.rewrite import substitute
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tilelab.ir import (
+    Const,
+    Expr,
+    For,
+    Kernel,
+    Let,
+    Load,
+    LoopKind,
+    Node,
+    ParallelFor,
+    Scope,
+    Select,
+    Stmt,
+    Store,
+    Var,
+    const_int,
+    walk,
+)
+from tilelab.ir.rewrite import map_statements, substitute
 from tilelab.passes.guards import let_values
+from tilelab.target import Feature
 from tilelab.tile.context import LowerContext
 from tilelab.tile.operands import whole
+from tilelab.tile.ops.copy import Copy
 from tilelab.tile.ops.gather import Gather, gather_width
+
+
+def with_plain_places(kernel: Kernel, lower: LowerContext) -> tuple[Kernel, dict[int, Stmt]]:
+    """The kernel with pipelined copies whose places stand for themselves, names of the loop's body
+    (`row = table[b, k]`) put into them, so that other iterations may ask for them; loops that
+    gather rows are such copies too. And what those statements were, by id."""
+    before: dict[int, Stmt] = {}
+    gathers = lower.target.has(Feature.CP_ASYNC)
+
+    def visit(n: Node) -> Node:
+        if not isinstance(n, For) or n.kind is not LoopKind.PIPELINED:
+            return n
+        values = let_values(n.body)
+        body: list[Stmt] = []
+        for s in n.body.body:
+            made = s
+            if isinstance(s, Copy):
+                made = replace(s, src=substitute(s.src, values))
+            elif isinstance(s, ParallelFor) and gathers and (n.num_stages or 0) > 1:
+                made = gather_of(s, values, lower) or s
+            before[id(made)] = s
+            body.append(made)
+        return replace(n, body=replace(n.body, body=tuple(body)))
+
+    return map_statements(kernel, visit), before
+
+
+def without_unused(body: Sequence[Stmt]) -> list[Stmt]:
+    """Statements without the names that only copies needed, which have their places in them."""
+    kept: list[Stmt] = []
+    used: set[int] = set()
+    for s in reversed(body):
+        if not isinstance(s, Let) or id(s.var) in used:
+            kept.insert(0, s)
+            used.update(id(n) for n in walk(s))
+    return kept
 
 
 def gather_of(loop: ParallelFor, names: dict[Var, Expr], ctx: LowerContext) -> Gather | None:

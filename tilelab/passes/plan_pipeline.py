@@ -28,11 +28,10 @@ from tilelab.ir import (
     const_int,
     walk,
 )
-from tilelab.ir.rewrite import map_statements, rewrite_statements, substitute
+from tilelab.ir.rewrite import rewrite_statements
 from tilelab.ir.stmt import leaves
 from tilelab.passes.base import PassContext, kernel_pass
-from tilelab.passes.gathers import gather_of
-from tilelab.passes.guards import let_values
+from tilelab.passes.gathers import with_plain_places, without_unused
 from tilelab.passes.hoist import split_scalar, unavailable
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.plan import Mechanism, PipelinePlan, PlannedOp, RolePlan, VersionedBuffer
@@ -63,7 +62,7 @@ def plan_of_loop(loop: For) -> PipelinePlan | None:
 def plan_pipeline(kernel: Kernel, ctx: PassContext) -> Kernel:
     """Decide stages, slots, producers and consumers of every pipelined loop."""
     lower = planning_context(kernel, ctx, kernel.num_threads)
-    kernel, named = _with_plain_places(kernel, lower)
+    kernel, named = with_plain_places(kernel, lower)
     candidates = {
         id(n): Candidate(n, kernel, lower)
         for n in walk(kernel)
@@ -80,47 +79,11 @@ def plan_pipeline(kernel: Kernel, ctx: PassContext) -> Kernel:
         ctx.note(plan.reason, found.loop)
         ahead = {id(op.op) for op in plan.producers}
         body = [s if id(s) in ahead else named.get(id(s), s) for s in found.loop.body.body]
-        body = _without_unused(body) if ahead else body
+        body = without_unused(body) if ahead else body
         attrs = (*found.loop.attrs, (PLAN, plan))
         return replace(found.loop, body=replace(found.loop.body, body=tuple(body)), attrs=attrs)
 
     return rewrite_statements(kernel, planned)
-
-
-def _with_plain_places(kernel: Kernel, lower: LowerContext) -> tuple[Kernel, dict[int, Stmt]]:
-    """The kernel with pipelined copies whose places stand for themselves, names of the loop's body
-    (`row = table[b, k]`) put into them, so that other iterations may ask for them; loops that
-    gather rows are such copies too. And what those statements were, by id."""
-    before: dict[int, Stmt] = {}
-    gathers = lower.target.has(Feature.CP_ASYNC)
-
-    def visit(n: Node) -> Node:
-        if not isinstance(n, For) or n.kind is not LoopKind.PIPELINED:
-            return n
-        values = let_values(n.body)
-        body: list[Stmt] = []
-        for s in n.body.body:
-            made = s
-            if isinstance(s, Copy):
-                made = replace(s, src=substitute(s.src, values))
-            elif isinstance(s, ParallelFor) and gathers and (n.num_stages or 0) > 1:
-                made = gather_of(s, values, lower) or s
-            before[id(made)] = s
-            body.append(made)
-        return replace(n, body=replace(n.body, body=tuple(body)))
-
-    return map_statements(kernel, visit), before
-
-
-def _without_unused(body: Sequence[Stmt]) -> list[Stmt]:
-    """Statements without the names that only copies needed, which have their places in them."""
-    kept: list[Stmt] = []
-    used: set[int] = set()
-    for s in reversed(body):
-        if not isinstance(s, Let) or id(s.var) in used:
-            kept.insert(0, s)
-            used.update(id(n) for n in walk(s))
-    return kept
 
 
 class Candidate:
