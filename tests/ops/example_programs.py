@@ -167,7 +167,72 @@ def _widened(values: Any) -> Any:
     return np.where(values == 7, np.inf, values).astype(np.float16)
 
 
+def check_places_of_few_points(target: Any, device: str) -> None:
+    """Atomics that give out places, in loops with fewer points than threads: rows are sorted by
+    their group, values found go to fragments and back to memory."""
+
+    @T.prim_func
+    def main(
+        X: T.Tensor((50, 7), "float32"), ids: T.Tensor((50,), "int32"), n: T.Tensor((4,), "int32"),
+        Y: T.Tensor((50, 7), "float32"), P: T.Tensor((50,), "int32"), R: T.Tensor((8,), "int32"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128) as _:
+            base = T.alloc_shared((4,), "int32")
+            found = T.alloc_fragment((8,), "int32")
+            T.copy(n, base)
+            for i in T.Parallel(50):
+                p = T.atomic_add(base[ids[i]], 1, return_prev=True)
+                P[i] = p
+                for d in T.serial(7):
+                    Y[p, d] = X[i, d]
+            T.sync_threads()
+            for i in T.Parallel(8):
+                found[i] = T.atomic_add(n[0], 3, return_prev=True)
+            for i in T.Parallel(8):
+                R[i] = found[i] * 2
+
+    x, ids = torch.randn(50, 7, device=device), torch.randint(0, 4, (50,)).int()
+    counts = ids.bincount(minlength=4)
+    first = (counts.cumsum(0) - counts).int().to(device)
+    y, p, r = tilelab.compile(main, out_idx=[3, 4, 5], target=target)(x, ids.to(device), first)
+    assert torch.equal(y[p.long()], x)
+    assert torch.equal(ids[p.cpu().long().argsort()], ids.sort().values)
+    assert r.sort().values.tolist() == [6 * k for k in range(8)]
+    assert int(first[0]) == 24
+
+
+def check_results_set_in_parts(target: Any, device: str) -> None:
+    """A product scaled into a fragment of its own, where rows and columns exist: lanes exchange
+    whole tiles before they store what does: by quads of lanes, and through staging tiles."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((70, 32), "float16"), B: T.Tensor((96, 32), "float16"),
+        s: T.Tensor((70,), "float32"), C: T.Tensor((70, 96), "float16"),
+    ):  # fmt: skip
+        with T.Kernel(T.ceildiv(96, 64), T.ceildiv(70, 64), threads=128) as (bx, by):
+            a = T.alloc_shared((64, 32), "float16")
+            b = T.alloc_shared((64, 32), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            out = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(1, num_stages=2):
+                T.copy(A[by * 64, k * 32], a)
+                T.copy(B[bx * 64, k * 32], b)
+                T.gemm(a, b, c, transpose_B=True)
+            for i, j in T.Parallel(64, 64):
+                if by * 64 + i < 70 and bx * 64 + j < 96:
+                    out[i, j] = c[i, j] * s[by * 64 + i]
+            T.copy(out, C[by * 64, bx * 64])
+
+    a, b = (torch.randn(n, 32, device=device).half() for n in (70, 96))
+    s = torch.rand(70, device=device)
+    got = tilelab.compile(main, out_idx=[3], target=target)(a, b, s)
+    want = (a.float() @ b.float().T) * s[:, None]
+    torch.testing.assert_close(got.float(), want, atol=1e-2, rtol=1e-2)
+
+
 CHECKS: tuple[Callable[[Any, str], None], ...] = (
     check_nested_loops, check_loops_with_others_between, check_imported,
-    check_parts_of_a_fragment,
+    check_parts_of_a_fragment, check_places_of_few_points, check_results_set_in_parts,
 )  # fmt: skip

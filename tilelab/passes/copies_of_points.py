@@ -1,6 +1,7 @@
 """Loops whose points several threads run, and that write memory which they read.
 
-A copy of a point may read what another copy has written already, so one thread has to run it.
+A copy of a point may read what another copy has written already, and an atomic finds another value
+in each, so one thread has to run it.
 Hides which loops that concerns, and what else they then must not write.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 from tilelab.ir import Load, ParallelFor, Scope, Store, walk
 from tilelab.layout import Fragment
 from tilelab.passes.layout_solver import LayoutConflict
-from tilelab.thread.nodes import Invoke
+from tilelab.thread.nodes import Invoke, Ref
 
 
 def runs_alone(node: ParallelFor, spread: Fragment) -> bool:
@@ -41,6 +42,16 @@ def _stores(node: ParallelFor) -> list[Store]:
 
 
 def _rewrites_memory(node: ParallelFor) -> bool:
+    if any(isinstance(n, Invoke) and _finds_old_value(n) for n in walk(node.body)):
+        return True
     written = {id(s.buffer.storage) for s in _stores(node) if s.buffer.scope.is_memory}
     loads = (n for n in walk(node.body) if isinstance(n, Load) and n.buffer.scope.is_memory)
     return any(id(n.buffer.storage) in written for n in loads)
+
+
+def _finds_old_value(n: Invoke) -> bool:
+    if n.result is None:
+        return False
+    roles = (p.role for p in n.intrinsic.operands)
+    places = (o for role, o in zip(roles, n.operands, strict=True) if role == "updates")
+    return any(isinstance(o, Ref) and o.buffer.scope.is_memory for o in places)

@@ -42,6 +42,7 @@ from tilelab.passes.lower_loops import order_of, scalar_rewriter
 from tilelab.passes.lower_wide import lower_parallel
 from tilelab.passes.lowering_context import shared_state
 from tilelab.passes.persist import is_tile_loop
+from tilelab.passes.relayout import set_before, zeroed
 from tilelab.passes.shared_extent import DYNAMIC_ALIGNMENT, extent_of
 from tilelab.passes.staging_room import staging_of
 from tilelab.passes.touch import touches
@@ -112,16 +113,16 @@ def _lowered(
     kernel: Kernel, function: Function, ctx: PassContext, number: int, staging: Staging | None
 ) -> Lowered:
     name = f"{function.name}_kernel" + (f"_{number}" if len(function.kernels) > 1 else "")
-    taken = {p.name for p in function.params} | {v.name for v in function.sizes} | {name}
-    taken |= {n.buffer.name for n in walk(kernel) if isinstance(n, Alloc)}
-    taken |= {b.name for b in function.workspaces}
-    taken |= {n.var.name for n in walk(kernel) if isinstance(n, For | Let)}
     threads = worker_threads(kernel)
     lets, tid = _linear_thread(kernel, threads)
-    state = shared_state(kernel, ctx, taken)
+    state = shared_state(kernel, ctx, _names(kernel, function) | {name})
     state.staging = staging
     lower = Lowering(LowerContext(state, tid, threads), kernel)
-    body, registers = flat_locals(lower.with_exit(lower.seq(kernel.body)), state.locals)
+    lowered = lower.seq(kernel.body)
+    if state.whole:
+        began = replace(kernel, body=zeroed(kernel.body, state.whole[0]))
+        return _lowered(began, function, ctx, number, staging_of(began, ctx) if staging else None)
+    body, registers = flat_locals(lower.with_exit(lowered), state.locals)
     prologue, block_vars = block_order(kernel, state.names)
     used = {id(n) for n in _outside_maps(body)}
     views = tuple(b for b in lower.views if id(b) in used)
@@ -157,6 +158,13 @@ def _lowered(
         loc=kernel.loc,
     )
     return Lowered(done, tuple(state.aligned.values()))
+
+
+def _names(kernel: Kernel, function: Function) -> set[str]:
+    """The names that the program gives."""
+    taken = {x.name for x in (*function.params, *function.sizes, *function.workspaces)}
+    taken |= {n.buffer.name for n in walk(kernel) if isinstance(n, Alloc)}
+    return taken | {n.var.name for n in walk(kernel) if isinstance(n, For | Let)}
 
 
 def _outside_maps(node: Node) -> Iterator[Node]:
@@ -238,7 +246,11 @@ class Lowering:
     def tile_op(self, op: TileOp) -> list[Stmt]:
         strategy = pick_strategy(op, self.ctx)
         self.ctx.note(f"{op.op_name} {op.label()}: {strategy.name}", op)
-        return list(strategy.lower(op, self.ctx))
+        whole = self.ctx.shared.whole
+        known = len(whole)
+        done = list(strategy.lower(op, self.ctx))
+        whole[known:] = [b for b in whole[known:] if not set_before(self.kernel, op, b)]
+        return done
 
     def parallel(self, s: ParallelFor) -> list[Stmt]:
         done = lower_parallel(s, self.ctx)

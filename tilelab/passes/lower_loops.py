@@ -255,7 +255,8 @@ class Elements:
                 raise TileNotSupported(
                     f"the value of {s.intrinsic.name} is used in a T.Parallel loop whose points "
                     "several threads hold", code="TL1751", loc=s.loc,
-                    hint="use a loop over at least as many points as threads, or one thread",
+                    hint="use a loop over at least as many points as threads, or take what lanes "
+                    "run together out into a loop of its own",
                 )  # fmt: skip
             return done
         exists: Expr | None = None

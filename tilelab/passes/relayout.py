@@ -72,8 +72,8 @@ def resolve(kernel: Kernel, conflict: LayoutConflict, threads: int) -> Relayout:
 
     changed = visit(kernel.body)
     assert isinstance(changed, Seq)
-    if before and not _set_before(kernel, statement, buffer):
-        changed = _zeroed(changed, buffer)
+    if before and not set_before(kernel, statement, buffer):
+        changed = zeroed(changed, buffer)
     made = [Alloc(stop, loc=buffer.loc) for stop in stops[1:]]
     changed = replace(changed, body=(*made, *changed.body))
     size = buffer.dtype.bytes
@@ -88,8 +88,8 @@ def _copies(stops: Sequence[Buffer], statement: Stmt) -> list[Stmt]:
     return [Copy(whole(a), whole(b), loc=statement.loc) for a, b in pairwise(stops)]
 
 
-def _set_before(kernel: Kernel, statement: Stmt, buffer: Buffer) -> bool:
-    """Whether a statement further up sets the whole fragment."""
+def set_before(kernel: Kernel, statement: Stmt, buffer: Buffer) -> bool:
+    """Whether a statement above another one sets the whole fragment."""
     for s in walk(kernel.body):
         if s is statement:
             break
@@ -101,7 +101,7 @@ def _set_before(kernel: Kernel, statement: Stmt, buffer: Buffer) -> bool:
     return False
 
 
-def _zeroed(body: Seq, buffer: Buffer) -> Seq:
+def zeroed(body: Seq, buffer: Buffer) -> Seq:
     """With zeros in a fragment from its beginning: whole tiles go from stop to stop, and a program
     may have set only a part by then (columns that it finds one by one)."""
     zeros = Fill(whole(buffer), cast(as_expr(0), buffer.dtype), loc=buffer.loc)

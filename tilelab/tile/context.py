@@ -50,6 +50,9 @@ class Shared:
     parts: dict[int, list[tuple[int, int]]] = field(
         default_factory=dict[int, list[tuple[int, int]]]
     )  # fragments (by id) that hold sums in parts: the digits of the threads that have one
+    whole: list[Buffer] = field(
+        default_factory=list[Buffer]
+    )  # fragments that go out whole, set in parts
     staging: Staging | None = None  # None: accumulators leave without staging tiles
 
     def staged(self) -> tuple[Buffer, ...]:
@@ -258,6 +261,13 @@ class LowerContext:
     def single_thread(self) -> Expr:
         """True in exactly one thread of the role."""
         return binary("==", self.tid, 0)
+
+
+def whole_registers(buffer: Buffer, ctx: LowerContext) -> Buffer:
+    """The registers of a fragment that lanes exchange whole, elements without a place too: one
+    that the program has set only in parts by then begins as zeros."""
+    ctx.shared.whole.append(buffer.storage)
+    return ctx.placed(buffer)
 
 
 def has_fixed_rows(buffer: Buffer) -> bool:

@@ -24,7 +24,7 @@ from tilelab.thread.intrinsics.barrier import FENCE_PROXY_ASYNC, NAMED_BARRIER_S
 from tilelab.thread.intrinsics.mma import stmatrix
 from tilelab.thread.intrinsics.tma import TMA_STORE_COMMIT, tma_store, tma_store_wait_read
 from tilelab.thread.nodes import Invoke, Ref
-from tilelab.tile.context import LowerContext
+from tilelab.tile.context import LowerContext, whole_registers
 from tilelab.tile.elementwise import guarded, loop, tile_extents
 from tilelab.tile.operands import is_whole
 from tilelab.tile.ops.copy_async import tensor_boxes, tensor_refusal
@@ -144,7 +144,7 @@ def _fill(
     Lane l addresses row l % 16, columns 8 (l / 16) onwards; the matrices are rows 0-7 and 8-15 of
     the first 8 columns, then of the second.
     """
-    registers = ctx.placed(src.buffer)
+    registers = whole_registers(src.buffer, ctx)
     q, h, e = ctx.fresh("q", COLS // 16), ctx.fresh("h", 2), ctx.fresh("e", 4)
     packed = ctx.temp("packed", 8, slot.buffer.dtype)
     value = Load(registers, (base + (q * 2 + h) * plan.block_stride + e,))

@@ -17,7 +17,7 @@ from tilelab.layout import Digit, Fragment
 from tilelab.layout.digits import mixed
 from tilelab.thread.intrinsics.warp import QUAD_TRANSPOSE
 from tilelab.thread.nodes import Invoke, Ref, VectorCopy
-from tilelab.tile.context import LowerContext
+from tilelab.tile.context import LowerContext, whole_registers
 from tilelab.tile.elementwise import expand, guard_of, guarded, loop
 from tilelab.tile.operands import is_whole
 
@@ -79,7 +79,7 @@ def quad_store(
     ctx: LowerContext, src: Region, dst: Region, plan: PartPlan, loc: Loc | None
 ) -> list[Stmt]:
     """Pack four blocks' pairs, transpose in the quad, store one 16-byte run per lane."""
-    registers = ctx.placed(src.buffer)
+    registers = whole_registers(src.buffer, ctx)
     group = ctx.fresh("g", plan.parts)
     base = plan.base(group)
     packed = ctx.temp("packed", WIDE, dst.dtype)
