@@ -243,13 +243,8 @@ def matrix(A, B, bx):
     A @ B
 
 
-def both(A, B, bx):
-    if T.And(bx > 0, bx < 2):
-        B[0] = 1
-
-
-def negation(A, B, bx):
-    if T.Not(bx > 0):
+def equal(A, B, bx):
+    if T.EQ(bx, 0):
         B[0] = 1
 
 
@@ -268,8 +263,7 @@ def where(A, B, bx):
         (power_of_two, "TL1407", ("1 << n",)),
         (power_in_place, "TL1465", ("x * x",)),
         (matrix, "TL1407", ("T.gemm(A, B, C)",)),
-        (both, "TL1005", ("write `a and b`",)),
-        (negation, "TL1005", ("write `not a`",)),
+        (equal, "TL1005", ("write `a == b`",)),
         (matmul, "TL1007", ("T.gemm(A, B, C)",)),
         (where, "TL1005", ("T.if_then_else(condition, a, b)",)),
     ],

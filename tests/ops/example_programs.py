@@ -232,7 +232,29 @@ def check_results_set_in_parts(target: Any, device: str) -> None:
     torch.testing.assert_close(got.float(), want, atol=1e-2, rtol=1e-2)
 
 
+def check_handles_and_conditions_by_name(target: Any, device: str) -> None:
+    """T.handle parameters that T.match_buffer binds; T.And, T.Or and T.Not."""
+
+    @T.prim_func
+    def main(a: T.handle, b: T.handle, n: T.int32):
+        A = T.match_buffer(a, (n,), "float32")
+        B = T.match_buffer(b, (100,), dtype="float32")
+        with T.Kernel(2, threads=64) as bx:
+            for i in T.Parallel(64):
+                k = bx * 64 + i
+                if T.And(k >= 0, k < 100):
+                    B[k] = T.if_then_else(T.Or(T.Not(k < n), k == 3), -1, A[T.min(k, n - 1)])
+
+    a, b = torch.randn(90, device=device), torch.zeros(100, device=device)
+    tilelab.compile(main, target=target)(a, b, 90)
+    a[3] = -1
+    assert torch.equal(b[:90], a)
+    assert torch.equal(b[90:], torch.full_like(b[90:], -1))
+    assert (T.And(1, 0), T.Or(0, 1), T.Not(True)) == (False, True, False)
+
+
 CHECKS: tuple[Callable[[Any, str], None], ...] = (
     check_nested_loops, check_loops_with_others_between, check_imported,
     check_parts_of_a_fragment, check_places_of_few_points, check_results_set_in_parts,
+    check_handles_and_conditions_by_name,
 )  # fmt: skip

@@ -46,7 +46,10 @@ from tilelab.language.loops import (
 )
 from tilelab.language.math import FUNCTIONS as _FUNCTIONS
 from tilelab.language.math import (
+    And,
     Cast,
+    Not,
+    Or,
     Select,
     align_up,
     bitwise_and,
@@ -91,8 +94,10 @@ from tilelab.language.tensor import (
     StridedTensor,
     Tensor,
     empty,
+    handle,
     make_tensor,
     make_tensor_from_addr,
+    match_buffer,
     ptr,
 )
 from tilelab.language.threads import NAMES as _THREADS
@@ -106,7 +111,8 @@ from tilelab.tile.ops import LANGUAGE as _OPS
 Buffer = Tensor
 
 __all__ = [
-    "Buffer", "Cast", "FragmentBuffer", "Kernel", "LocalBuffer", "Parallel", "Persistent",
+    "And", "Buffer", "Cast", "FragmentBuffer", "Kernel", "LocalBuffer", "Not",
+    "Or", "Parallel", "Persistent",
     "Pipelined", "Ref", "Select", "Serial", "SharedBuffer", "StridedTensor", "Tensor",
     "Unroll", "Vectorized", "align_up",
     "alloc_fragment", "alloc_local", "alloc_shared", "alloc_var", "annotate_min_blocks_per_sm",
@@ -115,9 +121,10 @@ __all__ = [
     "dynamic", "empty", "exp10", "floordiv", "floormod",
     "get_block_binding", "get_block_bindings", "get_block_extent", "get_block_extents",
     "get_lane_idx", "get_thread_binding", "get_thread_bindings", "get_thread_extent",
-    "get_thread_extents", "get_warp_group_idx", "get_warp_idx", "grid", "if_then_else",
+    "get_thread_extents", "get_warp_group_idx", "get_warp_idx", "grid", "handle",
+    "if_then_else",
     "index_to_coordinates", "infinity", "likely", "macro", "make_tensor",
-    "make_tensor_from_addr", "max_value", "min_value",
+    "make_tensor_from_addr", "match_buffer", "max_value", "min_value",
     "parallel", "popcount", "prim_func", "ptr", "reshape", "round", "serial", "shift_left",
     "shift_right",
     "symbolic", "truncdiv", "truncmod", "unroll", "use_swizzle", "vectorized", "view",

@@ -167,7 +167,6 @@ _INSTEAD = {
 
 
 _BY_NAME = {
-    "And": "write `a and b`", "Or": "write `a or b`", "Not": "write `not a`",
     **{name: f"write `a {op} b`" for name, op in (
         ("Add", "+"), ("Sub", "-"), ("Mul", "*"), ("Div", "/"), ("FloorDiv", "//"), ("Mod", "%"),
         ("FloorMod", "%"), ("EQ", "=="), ("NE", "!="), ("LT", "<"), ("LE", "<="), ("GT", ">"),

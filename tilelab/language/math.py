@@ -265,6 +265,21 @@ def shift_right(x: Any, y: Any) -> Any:
     return x >> y
 
 
+def And(a: Any, b: Any) -> Any:
+    """`a and b`."""
+    return binary("and", a, b) if is_traced(a) or is_traced(b) else truth(a) and truth(b)
+
+
+def Or(a: Any, b: Any) -> Any:
+    """`a or b`."""
+    return binary("or", a, b) if is_traced(a) or is_traced(b) else truth(a) or truth(b)
+
+
+def Not(a: Any) -> Any:
+    """`not a`."""
+    return unary("not", a) if is_traced(a) else not truth(a)
+
+
 def bitwise_and(x: Any, y: Any) -> Any:
     """x & y."""
     return x & y

@@ -183,6 +183,7 @@ class PointerProxy:
 
 
 ptr = PointerProxy()
+handle = PointerProxy()  # what T.match_buffer binds
 
 
 def make_tensor(ptr: Any, shape: Any, dtype: Any = DEFAULT_DTYPE, strides: Any = None) -> Buffer:
@@ -212,6 +213,20 @@ def make_tensor(ptr: Any, shape: Any, dtype: Any = DEFAULT_DTYPE, strides: Any =
             hint="annotate the parameter as `A: T.ptr`, or a table as `ptrs: T.Tensor([n], T.ptr)`",
         )  # fmt: skip
     return pointed(session(), open_kernel("T.make_tensor of an address"), ptr, kind)
+
+
+def match_buffer(
+    param: Any, shape: Any, dtype: Any = DEFAULT_DTYPE, data: Any = None, strides: Any = None,
+    **more: Any,
+) -> Buffer:  # fmt: skip
+    """The tensor that a T.handle parameter stands for: `A = T.match_buffer(a, (M, N), "float16")`,
+    before the kernel; as T.make_tensor. TileTypeError (TL1426) for what is no such parameter."""
+    if not isinstance(param, PointerParam) or data is not None or more:
+        raise TileTypeError(
+            "T.match_buffer gets a parameter of type T.handle, a shape, a dtype and strides",
+            code="TL1426", loc=session().loc(), hint="annotate the parameter as `a: T.handle`",
+        )  # fmt: skip
+    return make_tensor(param, shape, dtype, strides)
 
 
 def make_tensor_from_addr(
