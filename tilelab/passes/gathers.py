@@ -6,8 +6,9 @@ Hides which loops those are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tilelab.ir import (
     Const,
@@ -30,10 +31,15 @@ from tilelab.ir import (
 from tilelab.ir.rewrite import map_statements, substitute
 from tilelab.passes.guards import let_values
 from tilelab.target import Feature
-from tilelab.tile.context import LowerContext
+from tilelab.thread.intrinsics.cp_async import CP_ASYNC_COMMIT, cp_async_wait
+from tilelab.thread.nodes import Invoke
+from tilelab.tile.context import VECTOR_BYTES, LowerContext
+from tilelab.tile.op import pick_strategy
 from tilelab.tile.operands import whole
+from tilelab.tile.ops.async_ops import AsyncCopy
 from tilelab.tile.ops.copy import Copy
 from tilelab.tile.ops.gather import Gather, gather_width
+from tilelab.tile.ops.im2col import Im2col
 
 
 def with_plain_places(kernel: Kernel, lower: LowerContext) -> tuple[Kernel, dict[int, Stmt]]:
@@ -52,7 +58,7 @@ def with_plain_places(kernel: Kernel, lower: LowerContext) -> tuple[Kernel, dict
             made = s
             if isinstance(s, Copy):
                 made = replace(s, src=substitute(s.src, values))
-            elif isinstance(s, ParallelFor) and gathers and (n.num_stages or 0) > 1:
+            elif gathers and (n.num_stages or 0) > 1:
                 made = gather_of(s, values, lower) or s
             before[id(made)] = s
             body.append(made)
@@ -72,10 +78,21 @@ def without_unused(body: Sequence[Stmt]) -> list[Stmt]:
     return kept
 
 
-def gather_of(loop: ParallelFor, names: dict[Var, Expr], ctx: LowerContext) -> Gather | None:
-    """The loop as a Gather: it stores one element of a tensor (or zero) to each element of a whole
-    shared tile, 4 bytes or more at once. None for others. `names`: what names of the enclosing
-    loop's body stand for."""
+def gather_of(s: Stmt, names: Mapping[Var, Expr], ctx: LowerContext) -> Gather | None:
+    """A statement as a Gather of 4 bytes or more at once; None for others. `names`: what names of
+    the enclosing loop's body stand for."""
+    rule = _FORMS.get(type(s))
+    made = None if rule is None else rule(s, names)
+    return None if made is None or gather_width(made, ctx.trial()) is None else made
+
+
+def _of_im2col(op: Im2col, names: Mapping[Var, Expr]) -> Gather:
+    return substitute(op, names).as_gather()
+
+
+def _of_loop(loop: ParallelFor, names: Mapping[Var, Expr]) -> Gather | None:
+    """The loop as a Gather where it stores one element of a tensor (or zero) to each element of a
+    whole shared tile."""
     *lets, store = loop.body.body or (None,)
     if not isinstance(store, Store) or not all(isinstance(s, Let) for s in lets):
         return None
@@ -92,5 +109,29 @@ def gather_of(loop: ParallelFor, names: dict[Var, Expr], ctx: LowerContext) -> G
     if not isinstance(value, Load) or value.buffer.scope is not Scope.GLOBAL:
         return None
     src, dst = whole(value.buffer), whole(tile)
-    made = Gather(src, dst, loop.vars, value.indices, when, loc=store.loc)
-    return None if gather_width(made, ctx.trial()) is None else made
+    return Gather(src, dst, loop.vars, value.indices, when, loc=store.loc)
+
+
+_FORMS: dict[type[Stmt], Callable[[Any, Mapping[Var, Expr]], Gather | None]] = {
+    ParallelFor: _of_loop, Im2col: _of_im2col,
+}  # fmt: skip
+
+
+def at_once(s: Stmt, ctx: LowerContext) -> list[Stmt] | None:
+    """What a thread does for a gather that is needed where it stands: all its copies of 16 bytes
+    are under way together, and hold no registers. None for others. No copies that run ahead may
+    be under way, which the wait would wait for too."""
+    op = gather_of(s, {}, ctx) if ctx.target.has(Feature.CP_ASYNC) else None
+    if op is None or (gather_width(op, ctx.trial()) or 0) * op.src.dtype.bytes < VECTOR_BYTES:
+        return None
+    copies = pick_strategy(op, ctx).lower(op, ctx)
+    wait = Invoke(cp_async_wait(0), (), "the rows have arrived", loc=op.loc)
+    return [*copies, Invoke(CP_ASYNC_COMMIT, (), loc=op.loc), wait]
+
+
+def has_own_groups(kernel: Kernel) -> bool:
+    """Whether a kernel's pipelines, or the program itself, wait for groups of cp.async."""
+    instructions = (n.intrinsic for n in walk(kernel) if isinstance(n, Invoke))
+    if any(i.needs is Feature.CP_ASYNC for i in instructions):
+        return True
+    return any(isinstance(n, AsyncCopy) for n in walk(kernel))

@@ -1,7 +1,7 @@
 """Gather: a shared tile filled by cp.async from places of a tensor that expressions name.
 
-Made by `plan-pipeline` out of T.Parallel loops (`KV_shared[i, j] = KV[Indices[i], j]`), never
-written by a program. Hides which neighbours lie together in both memories.
+Made out of T.Parallel loops (`KV_shared[i, j] = KV[Indices[i], j]`) and T.im2col, never written by
+a program. Hides which neighbours lie together in both memories.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from tilelab.tile.op import TileOp, lowering, reads, writes
 @dataclass(frozen=True, eq=False)
 class Gather(TileOp):
     """`dst[vars] = src[indices]`, 0 where `when` does not hold. It is only started: the tile has
-    arrived once its cp.async group has been waited for. `src` is the whole tensor."""
+    arrived once its cp.async group has been waited for. `src` is the whole tensor. `together`:
+    runs of the tile that are aligned in both memories lie together in the tensor too."""
 
     op_name: ClassVar[str] = "gather"
     team: ClassVar[str] = "any"
@@ -35,6 +36,7 @@ class Gather(TileOp):
     vars: tuple[Var, ...] = ()
     indices: tuple[Expr, ...] = ()
     when: Expr | None = None
+    together: bool = False
 
     def label(self) -> str:
         return f"rows of {self.src.buffer.name} -> {self.dst.buffer.name}"
@@ -46,13 +48,16 @@ BINDERS[Gather] = lambda s: s.vars
 def gather_width(op: Gather, ctx: LowerContext) -> int | None:
     """Elements of one cp.async (4, 8 or 16 bytes); None where it cannot be used."""
     src, last = op.src.buffer, op.vars[-1]
+    extent = tile_extents(op.dst)[-1]
+    limit = VECTOR_BYTES // src.dtype.bytes
     if src.dtype != op.dst.dtype or not ctx.zero_outside(src):
         return None
+    if op.together:
+        width = min(ctx.vector_width(r, extent, limit) for r in (op.src, op.dst))
+        return width if width * src.dtype.bytes >= 4 else None
     fixed = [*op.indices[:-1], *(() if op.when is None else (op.when,))]
     if any(n is last for e in fixed for n in walk(e)):
         return None
-    extent = tile_extents(op.dst)[-1]
-    limit = VECTOR_BYTES // src.dtype.bytes
     width = ctx.vector_width(op.dst, extent, limit)
     while width * src.dtype.bytes >= 4:
         chunk = Var("q", lo=0, hi=extent // width - 1) * width

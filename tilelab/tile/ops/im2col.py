@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tilelab.errors import TileValueError
-from tilelab.ir import Expr, Region, Scope, Stmt, as_expr, binary, const_int
+from tilelab.ir import Expr, Region, Scope, Stmt, Var, as_expr, binary, const_int
 from tilelab.ir.builder import current
 from tilelab.layout import Fragment
 from tilelab.thread.nodes import Ref
@@ -15,6 +15,7 @@ from tilelab.tile.context import VECTOR_BYTES, LowerContext
 from tilelab.tile.elementwise import both, expand, move_chunks, tile_extents, walk_tile
 from tilelab.tile.op import TileOp, lowering, reads, writes
 from tilelab.tile.operands import as_region, here, is_whole, shape_text
+from tilelab.tile.ops.gather import Gather
 
 
 def im2col(
@@ -72,6 +73,13 @@ class Im2col(TileOp):
 
     def label(self) -> str:
         return f"{self.img.buffer.name} -> {self.col.buffer.name}"
+
+    def as_gather(self) -> Gather:
+        """The same as copies that may be started before they are needed."""
+        extents = tile_extents(self.col)
+        vars = tuple(Var(n, lo=0, hi=e - 1) for n, e in zip("pq", extents, strict=True))
+        indices, exists = _place(self, *vars)
+        return Gather(self.img, self.col, vars, indices, exists, together=True, loc=self.loc)
 
 
 def _place(op: Im2col, i: Expr, j: Expr) -> tuple[tuple[Expr, ...], Expr]:
