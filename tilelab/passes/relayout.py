@@ -16,6 +16,7 @@ from tilelab.ir import (
     Alloc,
     Buffer,
     Expr,
+    For,
     Kernel,
     Load,
     Node,
@@ -35,6 +36,7 @@ from tilelab.ir.rewrite import substitute
 from tilelab.ir.simplify import linear
 from tilelab.layout import Fragment
 from tilelab.passes.layout_solver import LayoutConflict
+from tilelab.passes.touch import writes
 from tilelab.tile.op import TileOp
 from tilelab.tile.operands import is_whole, whole
 from tilelab.tile.ops.copy import Copy
@@ -60,15 +62,20 @@ def resolve(kernel: Kernel, conflict: LayoutConflict, threads: int) -> Relayout:
     if not isinstance(statement, ParallelFor | Copy):
         stops.append(_copy_of(kernel, buffer, Scope.FRAGMENT, "held"))
     before, after = _needs(statement, buffer)
-    parts: list[Stmt] = [
-        *(_copies(stops, statement) if before else ()),
-        _on_copy(statement, buffer, stops[-1]),
-        *(_copies(stops[::-1], statement) if after else ()),
-    ]
-    body = Seq(tuple(parts), loc=statement.loc)
+    filled = _copies(stops, statement) if before else []
+    emptied = _copies(stops[::-1], statement) if after else []
+    home = statement if after else _home(kernel, statement, buffer)
 
     def visit(n: Node) -> Node:
-        return body if n is statement else map_children(n, visit)
+        done = n
+        if n is statement:
+            done = Seq((_on_copy(statement, buffer, stops[-1]), *emptied), loc=statement.loc)
+        elif any(x is statement for x in walk(n)):
+            done = map_children(n, visit)
+        if n is home:
+            assert isinstance(done, Stmt)
+            return Seq((*filled, done), loc=statement.loc)
+        return done
 
     changed = visit(kernel.body)
     assert isinstance(changed, Seq)
@@ -81,6 +88,20 @@ def resolve(kernel: Kernel, conflict: LayoutConflict, threads: int) -> Relayout:
         size *= extent
     note = f"re-layout of {buffer.name} through shared memory ({size} bytes): {conflict.reason}"
     return Relayout(replace(kernel, body=changed), note, size)
+
+
+def _home(kernel: Kernel, statement: Stmt, buffer: Buffer) -> Stmt:
+    """Before what a copy may be filled: the outermost loop around a statement that changes nothing
+    of the fragment, so that every iteration finds the same."""
+    home = statement
+    above = [n for n in walk(kernel.body) if any(x is statement for x in walk(n)) and n is not home]
+    for n in reversed(above):
+        if isinstance(n, Seq):
+            continue
+        if not isinstance(n, For) or writes(n, buffer):
+            break
+        home = n
+    return home
 
 
 def _copies(stops: Sequence[Buffer], statement: Stmt) -> list[Stmt]:
