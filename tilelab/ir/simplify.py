@@ -267,20 +267,26 @@ def _div_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
     quotient, rest = _split(a, divisor, dtype)
     if _within(rest, divisor):
         return quotient
-    common, small = _common_factor(rest, divisor)
+    common, small, _ = _common_factor(rest, divisor)
     shrunk = int(small.value) < divisor
     inner = _div_rule(common, small, dtype) if shrunk else Binary("//", rest, b, dtype)
     return _sum_rule(1)(quotient, inner, dtype)
 
 
-def _common_factor(rest: Expr, divisor: int) -> tuple[Expr, Const]:
-    """Cancel a factor shared by every term of `rest` and the divisor: (8*x)//64 is x//8."""
+def _common_factor(rest: Expr, divisor: int) -> tuple[Expr, Const, Expr]:
+    """The part of `rest` that has a factor in common with the divisor, without that factor, the
+    divisor without it, and what is left, which is less than the factor: (8*x)//64 is x//8, and
+    (8*x + y)//64 is too where 0 <= y < 8."""
     terms, constant = linear(rest)
-    factor = gcd(divisor, *(coefficient for _, coefficient in terms.values()))
-    if factor == 1:
-        return rest, Const(divisor, rest.dtype)
-    shrunk = {k: (t, c // factor) for k, (t, c) in terms.items()}
-    return rebuild((shrunk, constant // factor), rest.dtype), Const(divisor // factor, rest.dtype)
+    zero = Const(0, rest.dtype)
+    for factor in sorted({gcd(divisor, c) for _, c in terms.values()} - {1}, reverse=True):
+        high = {k: (t, c // factor) for k, (t, c) in terms.items() if c % factor == 0}
+        low = {k: tc for k, tc in terms.items() if tc[1] % factor}
+        left = rebuild((low, constant % factor), rest.dtype)
+        if _within(left, factor):
+            shrunk = rebuild((high, constant // factor), rest.dtype)
+            return shrunk, Const(divisor // factor, rest.dtype), left
+    return rest, Const(divisor, rest.dtype), zero
 
 
 def _mod_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
@@ -298,11 +304,10 @@ def _mod_rule(a: Expr, b: Expr, dtype: DType) -> Expr:
         inner = int(rest.b.value)
         if inner % divisor == 0:
             return _mod_rule(rest.a, b, dtype)
-    common, small = _common_factor(rest, divisor)
+    common, small, low = _common_factor(rest, divisor)  # rest = factor * common + low
     factor = divisor // int(small.value)
     if factor == 1:
         return Binary("%", rest, b, dtype)
-    low = Const(linear(rest)[1] % factor, dtype)  # rest = factor * common + low
     if small.value == 1:
         return low
     high = _mul_rule(_mod_rule(common, small, dtype), Const(factor, dtype), dtype)
