@@ -30,6 +30,7 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.ir.stmt import OWN_ELEMENTS
+from tilelab.passes.apart import apart
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.lower import OF_PROGRAM
 from tilelab.passes.part_branches import part_branches
@@ -78,6 +79,11 @@ class Pending:
         for buffer, mode in accesses:
             if mode != FILL:
                 kinds.get(mode, self.read)[id(buffer)] = buffer
+
+    def forget(self, written: set[int]) -> None:
+        """Leave out the writes of some buffers (ids)."""
+        for key in written:
+            self.written.pop(key, None)
 
     def merge(self, other: Pending) -> None:
         self.written.update(other.written)
@@ -267,10 +273,12 @@ class Syncer:
         out: list[Stmt] = []
         conflict = self._reason(self.accesses(s.body), state)
         rehearsed = self.seq_silently(s.body, state.copy()) if conflict else s.body
-        if rehearsed is not s.body and self._needs_none(s.body):
+        own = apart(s) if isinstance(s, For) else set[int]()
+        if rehearsed is not s.body and self._needs_none(s.body, own):
             out = self._barrier_for(self.accesses(s.body), state, s)
         around = state.copy()
         self._once_around(s.body, around)
+        around.forget(own.difference(state.written))
         entry = state.copy()
         entry.merge(around)
         outer, self.left = self.left, Pending()
@@ -293,10 +301,13 @@ class Syncer:
         self.left.merge(state)
         return [s]
 
-    def _needs_none(self, body: Seq) -> bool:
-        """Whether a loop body needs no barrier on its own account."""
+    def _needs_none(self, body: Seq, own: set[int]) -> bool:
+        """Whether a loop body, whose iterations write elements of `own` apart from each other,
+        needs no barrier on its own account."""
         around = Pending()
-        return self._once_around(body, around) is body and self._once_around(body, around) is body
+        first = self._once_around(body, around)
+        around.forget(own)
+        return first is body and self._once_around(body, around) is body
 
     def seq_silently(self, s: Seq, state: Pending) -> Seq:
         """Run over a body for its effect on `state`; what it would become."""
