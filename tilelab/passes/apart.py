@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilelab.ir import Buffer, Expr, For, Store, const_int, walk
+from tilelab.ir import Buffer, Expr, For, Store, While, const_int, walk
 from tilelab.ir.simplify import linear, rebuild
 from tilelab.passes.shared_accesses import WRITE, shared_accesses
 from tilelab.thread.nodes import VectorCopy
 
 
-def apart(loop: For) -> set[int]:
+def apart(loop: For | While) -> set[int]:
     """Storages (ids) in shared memory that a loop only writes, in one statement, each iteration
     elements that no other one writes, whichever thread does."""
+    if isinstance(loop, While):
+        return set()
     found: dict[int, list[str]] = {}
     for buffer, mode in shared_accesses(loop.body):
         found.setdefault(id(buffer.storage), []).append(mode)

@@ -8,7 +8,7 @@ left out: their ring orders them, and `slot_fences.py` fences what is written in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -137,11 +137,11 @@ class Syncer:
         self.exempt = ring_buffers(kernel)
         self.sharing = overlapping(kernel)
         accesses = [(b.storage, mode) for b, mode in shared_accesses(kernel.body)]
-        by_async = {id(b): b for b, mode in accesses if mode in (ASYNC_READ, FILL)}
-        filled = {id(b): b for b, mode in accesses if mode == FILL}
+        by_async = {id(b) for b, mode in accesses if mode in (ASYNC_READ, FILL)}
+        filled = {id(b) for b, mode in accesses if mode == FILL}
         # Whose ordinary writes, and whose ordinary reads, the asynchronous proxy comes after.
-        self.fenced_writes = {*by_async, *self._partners(by_async)}
-        self.fenced_reads = self._partners(filled)
+        self.fenced_writes = {*by_async, *_partners(by_async, self.sharing)}
+        self.fenced_reads = _partners(filled, self.sharing)
         self.role: tuple[int, int] | None = None
         self.own_barriers = True
         self.lanes: Threads | None = None  # inside a branch that part of one warp takes
@@ -149,10 +149,6 @@ class Syncer:
         self.only = _exchanged(kernel, ctx)
         self._numbers: dict[tuple[int, int], int] = {}
         self._taken = set(named_barriers(kernel))
-
-    def _partners(self, buffers: Iterable[int]) -> set[int]:
-        """Buffers that share bytes with one of `buffers` (ids)."""
-        return {id(other) for key in buffers for other in self.sharing.get(key, ())}
 
     def run(self) -> ThreadKernel:
         body = self.seq(self.kernel.body, Pending())
@@ -273,7 +269,7 @@ class Syncer:
         out: list[Stmt] = []
         conflict = self._reason(self.accesses(s.body), state)
         rehearsed = self.seq_silently(s.body, state.copy()) if conflict else s.body
-        own = apart(s) if isinstance(s, For) else set[int]()
+        own = apart(s)
         if rehearsed is not s.body and self._needs_none(s.body, own):
             out = self._barrier_for(self.accesses(s.body), state, s)
         around = state.copy()
@@ -302,8 +298,7 @@ class Syncer:
         return [s]
 
     def _needs_none(self, body: Seq, own: set[int]) -> bool:
-        """Whether a loop body, whose iterations write elements of `own` apart from each other,
-        needs no barrier on its own account."""
+        """Whether a loop that writes `own` band by band needs no barrier on its own account."""
         around = Pending()
         first = self._once_around(body, around)
         around.forget(own)
@@ -334,6 +329,11 @@ class Syncer:
             state.add(accesses)
         same = all(a.body is b.body for a, b in zip(done, s.roles, strict=True))
         return [*out, s if same else replace(s, roles=tuple(done))]
+
+
+def _partners(buffers: Iterable[int], sharing: Mapping[int, Iterable[Buffer]]) -> set[int]:
+    """Buffers that share bytes with one of `buffers` (ids)."""
+    return {id(other) for key in buffers for other in sharing.get(key, ())}
 
 
 def _joins_all(barrier: Invoke, role: tuple[int, int] | None) -> bool:
