@@ -6,25 +6,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tilelab.ir import (
-    Binary,
-    Buffer,
-    Call,
-    For,
-    Load,
-    LoopKind,
-    Node,
-    Scope,
-    Seq,
-    Store,
-    While,
-    walk,
-)
+from tilelab.ir import Binary, Buffer, Call, For, LoopKind, Node, Scope, Seq, Store, While, walk
 from tilelab.ir.stmt import Break, Continue, may_leave
 from tilelab.sim.block_order import tells
+from tilelab.sim.deciding import Deciding, deciding, targets
 from tilelab.sim.meetings import parted
 from tilelab.sim.work import Works
-from tilelab.thread import Invoke, Ref, VectorCopy, WarpRoles
+from tilelab.thread import Invoke, WarpRoles
 
 _VECTOR_ROLES = frozenset({"reads", "writes", "updates", "value"})
 
@@ -57,7 +45,8 @@ class Code:
         self._flops: dict[Node, int] = {}
         self._collective: dict[Node, bool] = {}
         self._exits: dict[Node, bool] = {}
-        self._endless: dict[Node, bool] = {}
+        self._deciding: dict[Node, Deciding | None] = {}
+        self._written: set[Buffer] = set()
         self._asks: dict[Node, bool] = {}
         self._tails: dict[tuple[Node, int], Seq] = {}
 
@@ -69,6 +58,7 @@ class Code:
     def learn(self, body: Node) -> None:
         """Look at a kernel as a whole, before its parts run."""
         self._parted.update(parted(body))
+        self._written.update(b.storage for n in walk(body) for b in targets(n))
 
     def parted(self, stmt: Node) -> bool:
         """Whether a statement is a warp barrier whose lanes may wait at another, too."""
@@ -103,29 +93,15 @@ class Code:
             found = self._tails[body, first] = Seq(body.body[first:], loc=body.loc)
         return found
 
-    def endless(self, loop: While) -> bool:
-        """Whether nothing in a while loop can end it: its condition reads registers only, the
-        body writes none of them, and holds no break."""
-        found = self._endless.get(loop)
-        if found is None:
-            found = self._endless[loop] = _endless(loop)
-        return found
+    def deciding(self, loop: While) -> Deciding | None:
+        """What a while loop's end depends on; None where that is more than registers and memory."""
+        if loop not in self._deciding:
+            self._deciding[loop] = deciding(loop, self._parted.__contains__)
+        return self._deciding[loop]
 
-    def state(self, loop: While) -> list[Buffer] | None:
-        """The buffers that a while loop writes: what its iterations depend on, beside what stays as
-        it is while nobody else runs. None where there is more, copies under way and barriers."""
-        nodes = [*walk(loop.cond), *walk(loop.body)]
-        stored = {b for n in nodes for b in _targets(n)}
-        if _only_asks(loop):
-            return list(stored)
-        if any(isinstance(n, WarpRoles) for n in nodes) or self.waits(loop):
-            return None
-        for call in (n for n in nodes if isinstance(n, Invoke)):
-            if call.intrinsic.is_async or _ordered_instruction(call):
-                return None
-            pairs = zip(call.intrinsic.operands, call.operands, strict=True)
-            stored |= {o.buffer for p, o in pairs if isinstance(o, Ref) and p.role != "reads"}
-        return list(stored)
+    def written(self, buffer: Buffer) -> bool:
+        """Whether the kernel writes a buffer."""
+        return buffer.storage in self._written
 
     def asks(self, stmt: Node) -> bool:
         """Whether a statement holds a loop that only asks what others must answer: other blocks
@@ -153,30 +129,14 @@ class Code:
         return found
 
 
-def _targets(n: Node) -> list[Buffer]:
-    """The buffer that a statement writes."""
-    if isinstance(n, Store):
-        return [n.buffer]
-    return [n.dst.buffer] if isinstance(n, VectorCopy) else []
-
-
-def _endless(loop: While) -> bool:
-    read = {n.buffer.storage for n in walk(loop.cond) if isinstance(n, Load)}
-    if any(b.scope is not Scope.LOCAL for b in read):
-        return False
-    inside = list(walk(loop.body))
-    written = {n.buffer.storage for n in inside if isinstance(n, Store | Ref)}
-    return not read & written and not any(isinstance(n, Break) for n in inside)
-
-
 def _only_asks(n: Node) -> bool:
     """Whether a while loop does nothing but read atomics, and reckon with what they give."""
     if not isinstance(n, While):
         return False
     inside = [*walk(n.cond), *walk(n.body)]
     calls = [i for i in inside if isinstance(i, Invoke)]
-    elsewhere = (b for i in inside for b in _targets(i) if b.scope is not Scope.LOCAL)
-    return bool(calls) and all(map(tells, calls)) and not any(True for _ in elsewhere)
+    others = (b for i in inside if not isinstance(i, Invoke) for b in targets(i))
+    return bool(calls) and all(map(tells, calls)) and all(b.scope is Scope.LOCAL for b in others)
 
 
 def _may_wait(n: Node) -> bool:

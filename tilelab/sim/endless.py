@@ -1,12 +1,13 @@
 """While loops that have no end: told by the state that comes again, given up where time runs out.
 
-Hides which state an iteration depends on, and when it is looked at. Time ends a loop only where
-no comparison in its condition comes nearer to failing.
+Hides when the state that decides (`deciding.py`) is looked at, and who else may change it. Time
+ends a loop only where no comparison in its condition comes nearer to failing.
 """
 
 from __future__ import annotations
 
 import time
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +15,15 @@ import numpy as np
 from tilelab.ir import Binary, Buffer, Scope, While
 from tilelab.ir.build import conjuncts
 from tilelab.sim import findings as f
+from tilelab.sim.deciding import Deciding
 from tilelab.sim.frame import Array, Frame, bits_differ
 from tilelab.sim.strand import Strand
+from tilelab.sim.waits import JoinWait
 
 if TYPE_CHECKING:
     from tilelab.sim.loops import LoopThreads
 
-SURE = 1_000
+SURE = 100
 """Iterations after which a loop that does the same again and again is reported."""
 ASKED = 20
 """The same of a loop that asks others, when all of them only ask: turns of each block."""
@@ -34,24 +37,23 @@ processor), without coming nearer to its end, is reported."""
 class Watch:
     """One execution of a while loop, looked at before each iteration.
 
-    What an iteration does follows from its state alone, so the loop has no end once that comes
-    again. It is kept at iterations whose numbers grow by a half: a turn of any length shows.
+    Whether an iteration is the last follows from what decides it (`Deciding`), so the loop has no
+    end once that comes again. It is kept at iterations whose numbers grow by a half: a turn of any
+    length shows.
     """
 
     def __init__(self, s: Strand, stmt: While, threads: LoopThreads) -> None:
         self.s, self.stmt, self.threads = s, stmt, threads
-        self.state = s.code.state(stmt)
+        self.deciding = s.code.deciding(stmt)
         self.kept: list[Array] | None = None
         self.asks = s.code.asks(stmt)
         self.next = self.after = ASKED if self.asks else SURE
-        self.marks = -1
+        self.departures = -1
         self.started, self.distances = time.process_time(), list[float]()
 
     def given_up(self, frame: Frame, count: int) -> bool:
         """Whether to stop before iteration `count` of the threads in `frame`, with a finding."""
-        repeats = count >= self.after and (
-            self.s.code.endless(self.stmt) or self._again(frame, count)
-        )
+        repeats = count >= self.after and self._again(frame, count)
         if not repeats and not self._too_long(frame, count):
             return False
         what, hint = "", ""
@@ -69,12 +71,12 @@ class Watch:
 
     def _again(self, frame: Frame, count: int) -> bool:
         """Compare the state with what was kept, or keep what is now."""
-        if self.state is None:
+        if self.deciding is None or not self._alone(self.deciding):
             return False
-        arrays = [self._values(b, frame) for b in self.state]
+        arrays = [self._values(b, p, frame) for b, p in self.deciding.written if self._own(b)]
         if sum(a.nbytes for a in arrays) > LARGE:
             return False
-        if self.kept is not None and self.marks == self.threads.marks:
+        if self.kept is not None and self.departures == self.threads.departures:
             group, same = self.s.group, all(map(_same_bits, arrays, self.kept))
             if same and not self.asks:
                 return True
@@ -84,13 +86,40 @@ class Watch:
                 return True
         if count >= self.next:
             self.next += self.next // 2
-            self.kept, self.marks = [a.copy() for a in arrays], self.threads.marks
+            self.kept = [a.copy() for a in arrays]
+            self.departures = self.threads.departures
         return False
 
-    def _values(self, buffer: Buffer, frame: Frame) -> Array:
+    def _own(self, buffer: Buffer) -> bool:
+        """Whether it is the loop's own: what one that asks updates by atomics is everybody's."""
+        return not self.asks or buffer.scope is Scope.LOCAL
+
+    def _alone(self, deciding: Deciding) -> bool:
+        """Whether nothing but the loop changes what decides its end, as far as can be seen: no
+        copy or product under way, and no other thread where the body lets others run."""
+        s, group, code = self.s, self.s.group, self.s.code
+        if deciding.flying or (deciding.memory and not self.asks):
+            busy = (
+                group.transfers,
+                group.landing,
+                s.machine.copies.pending(),
+                s.machine.stores.pending(),
+                s.machine.tensor_core.unfinished(),
+            )
+            if any(busy):
+                return False
+        shared = [b for b in deciding.memory if code.written(b)]
+        if not shared or self.asks or not code.waits(self.stmt):
+            return True
+        if any(b.scope is Scope.GLOBAL for b in shared) and group.size < prod(group.grid):
+            return False
+        return all(o is s or isinstance(o.wait, JoinWait) for o in group.strands)
+
+    def _values(self, buffer: Buffer, period: int, frame: Frame) -> Array:
         group = self.s.group
         if buffer.scope is Scope.LOCAL:
-            return group.registers.array(buffer)[:, frame.rows]
+            values = group.registers.array(buffer)[:, frame.rows[:, None], frame.lanes]
+            return values % period if period else values
         if buffer.scope is Scope.GLOBAL:
             return group.arrays[buffer]
         return group.shared.bytes[frame.rows, group.shared.base(buffer) : group.shared.end(buffer)]

@@ -72,6 +72,7 @@ class BlockGroup:
         self.dead = np.zeros(self.size, np.bool_)
         self.epoch = 0
         self.idle = 0  # turns of loops that ask, since anybody did anything else
+        self.strands: list[Any] = []  # that have not ended, of the scheduler
         self.transfers: list[Any] = []  # TMA loads under way
         self.landing: list[Any] = []  # TMA stores that have not written global memory
         self.speech = Speech()

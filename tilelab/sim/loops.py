@@ -27,6 +27,7 @@ class LoopThreads:
         self._shape = (s.group.size, s.group.kernel.num_threads)
         self.frame = frame.inside(self) if s.code.exits(stmt.body) else frame
         self.marks = 0  # how often threads were marked
+        self.departures = 0  # how often threads left the loop
         self._left: Array | None = None  # (blocks of the group, threads of the block)
         self._skipped: Array | None = None
         self._inner: Frame | None = self.frame
@@ -37,6 +38,7 @@ class LoopThreads:
         if self._left is None:
             self._left = np.zeros(self._shape, np.bool_)
         self._mark(self._left, frame, where)
+        self.departures += 1
         self._stale = True
 
     def skip(self, frame: Frame) -> None:

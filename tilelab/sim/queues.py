@@ -47,6 +47,10 @@ class Queue:
         count = max(len(self.groups) - pending, 0)
         return [item for group in self.groups[:count] for item in _started(group, acting)]
 
+    def pending(self) -> list[Any]:
+        """The work that has not been waited for."""
+        return [i for group in (self.open, *self.groups) for i in group if not i.finished]
+
     def copy(self) -> Queue:
         """The same work, for threads that go on apart."""
         return Queue(list(self.open), list(self.groups))

@@ -35,7 +35,7 @@ class Scheduler:
         self.group, self.roots = group, roots
         self.schedule: Schedule = schedule
         self.random = np.random.default_rng(seed)
-        self.live = list(roots)
+        self.live = group.strands = list(roots)
 
     def run(self) -> None:
         """Until every strand has ended."""

@@ -151,9 +151,8 @@ class TensorCore:
 
     def unfinished(self) -> list[InUse]:
         """Registers in use, each once."""
-        queued = [p for g in (self.queue.open, *self.queue.groups) for p in g if not p.finished]
         found: dict[tuple[Buffer, int, int], InUse] = {}
-        for p in queued:
+        for p in self.queue.pending():
             for place, reads in (((p.d[0], p.d[1], p.d[1] + p.n // 2), False), (p.held, True)):
                 if place is not None:
                     found.setdefault(place, InUse(*place, may_read=reads, lanes=p.frame.lanes))

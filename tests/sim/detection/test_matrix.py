@@ -13,6 +13,7 @@ from tests.sim.detection import (
     copied,
     copies,
     elements,
+    endless,
     orders,
     races,
     rings,
@@ -41,6 +42,7 @@ CLASSES = {
     "barrier divergence or deadlock": [
         *barriers.STUCK,
         *stuck.STUCK,
+        *endless.ENDLESS,
         *rings.STUCK,
         *roles.STUCK,
         *between.STUCK,
