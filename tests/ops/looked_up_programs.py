@@ -120,8 +120,36 @@ def experts(device: str, *, stages: int = 3, tokens: int = 100, K: int = 128) ->
     return main, (a, order, w), torch.cat([rows, past]) @ w.float()
 
 
+def held(device: str, *, rows: int = 64, dim: int = 128) -> Case:
+    """Rows whose numbers threads have computed, in registers or in shared memory."""
+
+    @T.prim_func
+    def main(
+        X: T.Tensor((rows, dim), "float16"), S: T.Tensor((rows,), "int32"),
+        Y: T.Tensor((2, 32, dim), "float16"),
+    ):  # fmt: skip
+        with T.Kernel(1, threads=128):
+            first = T.alloc_fragment((32,), "int32")
+            second = T.alloc_shared((32,), "int32")
+            tile = T.alloc_shared((32, dim), "float16")
+            for i in T.Parallel(32):
+                first[i] = S[i * 2]
+            for i in T.Parallel(32):
+                second[i] = S[i * 2 + 1]
+            for i, j in T.Parallel(32, dim):
+                tile[i, j] = X[first[i], j]
+            T.copy(tile, Y[0, 0:32, 0:dim])
+            for i, j in T.Parallel(32, dim):
+                tile[i, j] = X[second[i], j]
+            T.copy(tile, Y[1, 0:32, 0:dim])
+
+    x = torch.randn(rows, dim, device=device).half()
+    s = torch.randperm(rows, device=device).int()
+    return main, (x, s), torch.stack([x[s[0::2].long()], x[s[1::2].long()]]).float()
+
+
 CASES: dict[str, Callable[[str], Case]] = {
     "pages": pages, "pages_unnamed": lambda device: pages(device, named=False),
     "tokens": tokens, "tokens_half": lambda device: tokens(device, dtype="float16", dim=64),
-    "experts": experts, "experts_two_stages": lambda device: experts(device, stages=2),
+    "held": held, "experts": experts, "experts_two_stages": lambda device: experts(device, stages=2),
 }  # fmt: skip

@@ -22,7 +22,7 @@ def test_result(target: Any, name: str) -> None:
     kernel = tilelab.compile(program, out_idx=[-1], target=target)
     report = kernel.simulate(*inputs)
     assert report.ok, str(report)
-    assert torch.allclose(kernel(*inputs), want, rtol=2e-3, atol=2e-3)
+    assert torch.allclose(kernel(*inputs).float(), want, rtol=2e-3, atol=2e-3)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -35,6 +35,8 @@ def test_loads_run_ahead(name: str) -> None:
         assert "tl::tma_load(KV_desc" in body and body.count("Table[") == 1
     else:
         assert "tl::cp_async_zfill<16>" in body and "tl::tma_load" not in body
+    if name == "held":  # numbers in registers are known to some threads only
+        assert body.count("tl::cp_async_zfill<16>") == 1
 
 
 def test_table_that_changes_stays_in_its_place() -> None:

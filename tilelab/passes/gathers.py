@@ -108,6 +108,10 @@ def _of_loop(loop: ParallelFor, names: Mapping[Var, Expr]) -> Gather | None:
         when, value = value.cond, value.a
     if not isinstance(value, Load) or value.buffer.scope is not Scope.GLOBAL:
         return None
+    asked = value.indices if when is None else (*value.indices, when)
+    named = (n for e in asked for n in walk(e) if isinstance(n, Load))
+    if any(n.buffer.scope is Scope.FRAGMENT for n in named):
+        return None  # each thread knows a part of it
     src, dst = whole(value.buffer), whole(tile)
     return Gather(src, dst, loop.vars, value.indices, when, loc=store.loc)
 
