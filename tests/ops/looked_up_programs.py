@@ -151,5 +151,6 @@ def held(device: str, *, rows: int = 64, dim: int = 128) -> Case:
 CASES: dict[str, Callable[[str], Case]] = {
     "pages": pages, "pages_unnamed": lambda device: pages(device, named=False),
     "tokens": tokens, "tokens_half": lambda device: tokens(device, dtype="float16", dim=64),
-    "held": held, "experts": experts, "experts_two_stages": lambda device: experts(device, stages=2),
+    "held": held, "experts": experts,
+    "experts_two_stages": lambda device: experts(device, stages=2),
 }  # fmt: skip
