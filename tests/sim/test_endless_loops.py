@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import numpy as np
 import pytest
 
+import tilelab
 import tilelab.language as T
 from tests.sim.test_programs import ints, report_of, zeros
 
@@ -127,3 +129,27 @@ def test_a_long_loop_that_ends_by_a_counter_is_not_reported(waits: bool):
 
     out = zeros()
     assert report_of(body, ints(), out, threads=1).ok and out[0] == 3000
+
+
+@pytest.mark.expects_findings
+@pytest.mark.parametrize("come", [64, 65])
+def test_a_barrier_of_the_grid_that_is_never_completed(come: int):
+    """All blocks ask in vain a few times; none waits until every other one has given up."""
+
+    @T.prim_func
+    def main(B: T.Tensor((128,), "int32")):
+        with T.Kernel(64, threads=128):
+            tx = T.get_thread_binding()
+            if tx == 0:
+                T.atomic_add(B[0], 1)
+                while T.atomic_load(B[0]) < come:
+                    T.evaluate(0)
+            T.sync_threads()
+
+    report = tilelab.compile(main, target="sm_90a").simulate(zeros(128))
+    if come == 64:
+        assert report.ok, str(report)
+        return
+    assert report.codes() == ("TL2010",), str(report)
+    (times,) = re.findall(r"has run (\d+) times", report.findings[0].message)
+    assert int(times) < 30

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SURE = 100
 """Iterations after which a loop that does the same again and again is reported."""
-ASKED = 20
+ASKED = 10
 """The same of a loop that asks others, when all of them only ask: turns of each block."""
 LARGE = 1 << 20
 """Bytes of state up to which it is compared between iterations."""

@@ -6,6 +6,7 @@ missing wait shows), "eager" (copies arrive at once), "random" (seeded choice of
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -46,7 +47,7 @@ class Scheduler:
                 self._arrive(self._wanted())
             elif busy or (ready and not self._must_part()):
                 self._step(busy or ready)
-            elif not self._part() and not ready:
+            elif not self._part(every=bool(ready)) and not ready:
                 self._deadlock()
             elif ready:
                 self._step(ready)
@@ -85,7 +86,8 @@ class Scheduler:
         drawn = self.schedule == "random" and not in_turn
         pick = int(self.random.integers(len(ready))) if drawn else 0
         strand = ready[pick]
-        if not isinstance(strand.wait, Turn):
+        ended = self.group.dead[strand.frame.rows].all()  # by a finding: it does nothing for others
+        if not isinstance(strand.wait, Turn) and not ended:
             self.group.idle = 0
         strand.advance()
         self.live.remove(strand)
@@ -101,14 +103,15 @@ class Scheduler:
         self.live.extend(strand.children)
         strand.children.clear()
 
-    def _part(self) -> bool:
-        """Let threads go on that wait for others at the end of a branch; whether any could. Not
-        where these stand at a barrier of the block: it is in the wrong place then."""
-        for strand in self.live:
-            if not _at_block_barrier(strand) and strand.part():
-                self._begin(strand)
-                return True
-        return False
+    def _part(self, *, every: bool) -> bool:
+        """Let threads go on that wait for others at the end of a branch, those of one strand or of
+        `every` one; whether any could. Not where these stand at a barrier of the block: it is in
+        the wrong place then."""
+        waiting = (s for s in tuple(self.live) if not _at_block_barrier(s) and s.part())
+        parted = list(waiting if every else islice(waiting, 1))
+        for strand in parted:
+            self._begin(strand)
+        return bool(parted)
 
     def _arrives_early(self) -> bool:
         return self.schedule == "random" and self.random.random() < _ARRIVES_EARLY
