@@ -192,6 +192,21 @@ def test_timeouts_end_a_config() -> None:
     assert raised.value.code == "TL1652"
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_limit_that_passes_in_a_finalizer() -> None:
+    """What is raised there is dropped, so the limit is told once more."""
+
+    class Slow:
+        def __del__(self) -> None:
+            while True:
+                pass
+
+    with pytest.raises(TooSlow), time_limit(0.05):
+        Slow()
+        while True:
+            pass
+
+
 @pytest.mark.parametrize(
     "make",
     [

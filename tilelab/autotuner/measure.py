@@ -131,7 +131,8 @@ def can_limit_time() -> bool:
 
 @contextmanager
 def time_limit(seconds: float | None) -> Generator[None]:
-    """Raise TooSlow inside once `seconds` have passed, where `can_limit_time`."""
+    """Raise TooSlow inside once `seconds` have passed, where `can_limit_time`: again and again, as
+    Python drops what is raised in a finalizer or a callback of the garbage collector."""
     if not seconds or not can_limit_time():
         yield
         return
@@ -140,7 +141,7 @@ def time_limit(seconds: float | None) -> Generator[None]:
         raise TooSlow(f"took longer than {seconds:g} s")
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, max(seconds, 0.01))
     try:
         yield
     finally:
