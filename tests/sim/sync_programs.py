@@ -10,6 +10,7 @@ import numpy as np
 import tilelab
 import tilelab.language as T
 from tests.kernels import gemm
+from tests.ops.looked_up_programs import experts
 from tilelab.ir import TensorParam
 
 TARGETS = ("sm_80", "sm_90a")
@@ -274,6 +275,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "reductions": reductions, "scans": scans, "histogram": histogram,
     "transpose": transposed_through_shared, "tma-store": stored_by_tma, "by-hand": by_hand,
     "dequant-0": lambda: dequantised(0), "dequant-2": lambda: dequantised(2), "decode": decode,
+    "rows": lambda: experts("cpu")[0],
     "persistent": lambda: gemm(256, 128, 128, bm=64, bn=64, bk=64, stages=2, relu=True),
 }  # fmt: skip
 CONFIGS: dict[str, dict[str, Any]] = {"persistent": {"tl.persistent": True}}
