@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import tilelab
+import tilelab.language as T
 from tests.kernels import AMPERE, HOPPER
 from tests.ops.looked_up_programs import CASES
 
@@ -41,7 +42,6 @@ def test_loads_run_ahead(name: str) -> None:
 
 def test_table_that_changes_stays_in_its_place() -> None:
     """A table that the kernel writes is read when the iteration comes, not before."""
-    import tilelab.language as T
 
     @T.prim_func
     def main(

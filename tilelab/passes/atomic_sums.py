@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilelab.ir import Expr, Load, Node, ParallelFor, Scope, Store
+from tilelab.ir import Expr, Load, Node, ParallelFor, Store
 from tilelab.ir.rewrite import map_statements
 from tilelab.thread.intrinsic import Intrinsic
-from tilelab.thread.intrinsics.atomic import atomic, atomic_add_run, widest_sum
+from tilelab.thread.intrinsics.atomic import atomic, widest_sum
 from tilelab.thread.nodes import Invoke, Ref
 from tilelab.tile.context import LowerContext, power_of_two
 
@@ -47,10 +47,3 @@ def widest(access: Load | Store, ctx: LowerContext, width: int) -> int:
     if not isinstance(access, AtomicSum):
         return width
     return power_of_two(widest_sum(access.buffer, ctx.target.features), width)
-
-
-def add_run(access: AtomicSum, place: Ref, registers: Ref) -> Invoke:
-    """The update of `place.count` neighbours by as many registers."""
-    in_global = access.buffer.scope is Scope.GLOBAL
-    record = atomic_add_run(place.count, access.buffer.dtype, in_global=in_global)
-    return Invoke(record, (place, registers), loc=access.loc)

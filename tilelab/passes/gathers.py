@@ -78,12 +78,15 @@ def without_unused(body: Sequence[Stmt]) -> list[Stmt]:
     return kept
 
 
-def gather_of(s: Stmt, names: Mapping[Var, Expr], ctx: LowerContext) -> Gather | None:
-    """A statement as a Gather of 4 bytes or more at once; None for others. `names`: what names of
-    the enclosing loop's body stand for."""
+def gather_of(
+    s: Stmt, names: Mapping[Var, Expr], ctx: LowerContext, least: int = 4
+) -> Gather | None:
+    """A statement as a Gather of `least` bytes or more at once; None for others. `names`: what
+    names of the enclosing loop's body stand for."""
     rule = _FORMS.get(type(s))
     made = None if rule is None else rule(s, names)
-    return None if made is None or gather_width(made, ctx.trial()) is None else made
+    width = None if made is None else gather_width(made, ctx.trial())
+    return made if made is not None and (width or 0) * made.src.dtype.bytes >= least else None
 
 
 def _of_im2col(op: Im2col, names: Mapping[Var, Expr]) -> Gather:
@@ -121,19 +124,19 @@ _FORMS: dict[type[Stmt], Callable[[Any, Mapping[Var, Expr]], Gather | None]] = {
 }  # fmt: skip
 
 
-def at_once(s: Stmt, ctx: LowerContext) -> list[Stmt] | None:
+def at_once(s: Stmt, kernel: Kernel, ctx: LowerContext) -> list[Stmt] | None:
     """What a thread does for a gather that is needed where it stands: all its copies of 16 bytes
-    are under way together, and hold no registers. None for others. No copies that run ahead may
-    be under way, which the wait would wait for too."""
-    op = gather_of(s, {}, ctx) if ctx.target.has(Feature.CP_ASYNC) else None
-    if op is None or (gather_width(op, ctx.trial()) or 0) * op.src.dtype.bytes < VECTOR_BYTES:
+    are under way together, and hold no registers. None for others, and in a kernel that has groups
+    of its own, for which the wait would wait too."""
+    op = gather_of(s, {}, ctx, VECTOR_BYTES) if ctx.target.has(Feature.CP_ASYNC) else None
+    if op is None or _has_own_groups(kernel):
         return None
     copies = pick_strategy(op, ctx).lower(op, ctx)
     wait = Invoke(cp_async_wait(0), (), "the rows have arrived", loc=op.loc)
     return [*copies, Invoke(CP_ASYNC_COMMIT, (), loc=op.loc), wait]
 
 
-def has_own_groups(kernel: Kernel) -> bool:
+def _has_own_groups(kernel: Kernel) -> bool:
     """Whether a kernel's pipelines, or the program itself, wait for groups of cp.async."""
     instructions = (n.intrinsic for n in walk(kernel) if isinstance(n, Invoke))
     if any(i.needs is Feature.CP_ASYNC for i in instructions):

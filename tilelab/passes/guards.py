@@ -56,12 +56,7 @@ class Whole:
 
 def eager_loads(node: Node) -> Iterator[Load]:
     """Loads under `node` that happen whenever it is evaluated: none of a side not chosen."""
-    if isinstance(node, Load):
-        yield node
-    lazy = isinstance(node, Select) or (isinstance(node, Binary) and node.op in ("and", "or"))
-    for number, child in enumerate(children(node)):
-        if not lazy or number == 0:
-            yield from eager_loads(child)
+    return (load for load, when in chosen_loads(node) if when is None)
 
 
 def chosen_loads(node: Node, when: Expr | None = None) -> Iterator[tuple[Load, Expr | None]]:

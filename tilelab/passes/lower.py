@@ -36,7 +36,7 @@ from tilelab.ir import (
 from tilelab.passes.base import PassContext, tile_pass
 from tilelab.passes.block_order import block_order
 from tilelab.passes.flat_locals import flat_locals
-from tilelab.passes.gathers import at_once, has_own_groups
+from tilelab.passes.gathers import at_once
 from tilelab.passes.infer_layouts import worker_threads
 from tilelab.passes.lower_lanes import lower_own
 from tilelab.passes.lower_loops import order_of, scalar_rewriter
@@ -224,7 +224,6 @@ class Lowering:
         self.views: list[Buffer] = []
         self.written: set[int] = set()  # tensors that whole-tile statements have written so far
         self.branches = 0
-        self.runs_ahead = has_own_groups(kernel)  # cp.async groups that are waited for elsewhere
 
     def seq(self, s: Seq) -> Seq:
         out: list[Stmt] = []
@@ -255,7 +254,7 @@ class Lowering:
         return done
 
     def parallel(self, s: ParallelFor) -> list[Stmt]:
-        gathered = None if self.runs_ahead else at_once(s, self.ctx)
+        gathered = at_once(s, self.kernel, self.ctx)
         if gathered is not None:
             return [*self.after_writers(s), *gathered]
         done = lower_parallel(s, self.ctx)

@@ -32,15 +32,15 @@ from tilelab.ir.build import conjuncts
 from tilelab.ir.rewrite import substitute
 from tilelab.layout import Fragment
 from tilelab.passes import lower_loops
-from tilelab.passes.atomic_sums import AtomicSum, add_run
+from tilelab.passes.atomic_sums import AtomicSum
 from tilelab.passes.copies_of_points import runs_alone
 from tilelab.passes.guards import Whole, beside, lasting, let_values, unheld
 from tilelab.passes.infer_layouts import SPREAD
 from tilelab.passes.lower_loops import Elements, bind, scalar_rewriter
 from tilelab.passes.wide_access import (
     Form,
+    MemoryAccess,
     Run,
-    Touch,
     asks_base,
     forms,
     is_straight,
@@ -51,6 +51,7 @@ from tilelab.thread.intrinsics.wide import is_aligned
 from tilelab.thread.nodes import Invoke, Ref, VectorCopy
 from tilelab.tile.context import LowerContext
 from tilelab.tile.elementwise import both, first_replica, guarded, in_tile, loop, own_loop
+from tilelab.tile.ops.atomic import add_neighbours
 
 BATCH_BYTES = 128
 """Bytes a thread loads before it uses them: enough to cover the latency of memory with the blocks
@@ -143,7 +144,7 @@ def _plan(form: Form, spread: Fragment, ctx: LowerContext) -> WideLoop | None:
     return None
 
 
-def _in_order(node: ParallelFor) -> list[Touch]:
+def _in_order(node: ParallelFor) -> list[MemoryAccess]:
     """Accesses of tensors that no later statement reads after an earlier one wrote them: loads
     of the others must stay where they are."""
     written: dict[int, int] = {}
@@ -154,7 +155,7 @@ def _in_order(node: ParallelFor) -> list[Touch]:
                 torn.add(id(n.buffer.storage))
         if isinstance(s, Store):
             written.setdefault(id(s.buffer.storage), number)
-    found: list[Touch] = []
+    found: list[MemoryAccess] = []
     lets = let_values(node.body)
     for touch in memory_accesses(node):
         asked = touch.access.indices if touch.when is None else (*touch.access.indices, touch.when)
@@ -167,7 +168,7 @@ def _in_order(node: ParallelFor) -> list[Touch]:
 
 
 def _runs(
-    form: Form, spread: Fragment, accesses: Sequence[Touch], size: int, ctx: LowerContext
+    form: Form, spread: Fragment, accesses: Sequence[MemoryAccess], size: int, ctx: LowerContext
 ) -> WideLoop | None:
     """The loop in chunks of `size` points; None when no access is a run then."""
     count = spread.num_registers // size
@@ -330,7 +331,8 @@ class _Emit:
         registers, memory, exists = self._place(run, vector)
         once = None if self.alone else first_replica(self.ctx, self.wide.spread)
         if isinstance(run.access, AtomicSum):
-            step: Stmt = add_run(run.access, memory, replace(registers, count=run.width))
+            values = replace(registers, count=run.width)
+            step: Stmt = add_neighbours(memory, values, run.access.loc)
         else:
             step = VectorCopy(memory, registers, run.width, loc=self.locs[id(run.access)])
         return guarded(both(once, exists), [step], self.loc, unasked=self.unasked)

@@ -67,15 +67,15 @@ def resolve(kernel: Kernel, conflict: LayoutConflict, threads: int) -> Relayout:
     home = statement if after else _home(kernel, statement, buffer)
 
     def visit(n: Node) -> Node:
-        done = n
         if n is statement:
-            done = Seq((_on_copy(statement, buffer, stops[-1]), *emptied), loc=statement.loc)
-        elif any(x is statement for x in walk(n)):
+            worked = _on_copy(statement, buffer, stops[-1])
+            done: Node = Seq((worked, *emptied), loc=statement.loc)
+        else:
             done = map_children(n, visit)
-        if n is home:
-            assert isinstance(done, Stmt)
-            return Seq((*filled, done), loc=statement.loc)
-        return done
+        if n is not home:
+            return done
+        assert isinstance(done, Stmt)
+        return Seq((*filled, done), loc=statement.loc)
 
     changed = visit(kernel.body)
     assert isinstance(changed, Seq)

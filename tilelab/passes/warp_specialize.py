@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from tilelab.ir import (
     Alloc,
@@ -275,11 +276,9 @@ def _producer_loop(rings: list[Ring]) -> For:
     loop = rings[0].loop
     k, named = rings[0].named_use(loop)
     entries, copies = entries_named(c for ring in rings for c in ring.copies)
-    filled: list[Stmt] = []
-    for ring in rings:
-        mine, copies = copies[: len(ring.copies)], copies[len(ring.copies) :]
-        filled += _fill(replace(ring, copies=tuple(mine)), k)
-    return _serial(loop, [*named, *entries, *filled])
+    rest = iter(copies)
+    mine = (replace(ring, copies=tuple(islice(rest, len(ring.copies)))) for ring in rings)
+    return _serial(loop, [*named, *entries, *(s for ring in mine for s in _fill(ring, k))])
 
 
 def _fill(ring: Ring, k: Expr) -> list[Stmt]:

@@ -52,30 +52,27 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Touch:
+class MemoryAccess:
     """An access of memory, and what a point must hold to make it (None: every point does)."""
 
     access: Load | Store
     when: Expr | None = None
 
 
-def memory_accesses(loop: ParallelFor) -> list[Touch]:
+def memory_accesses(loop: ParallelFor) -> list[MemoryAccess]:
     """Accesses of memory that points of the loop make, each node once: what several conditions
     choose is left out."""
-    found: dict[int, Touch] = {}
+    found: dict[int, MemoryAccess] = {}
     torn: set[int] = set()
     for s in loop.body.body:
         for n, when in chosen_loads(s):
-            before = found.setdefault(id(n), Touch(n, when))
+            before = found.setdefault(id(n), MemoryAccess(n, when))
             if before.when is not when:
                 torn.add(id(n))
         if isinstance(s, Store):
-            found[id(s)] = Touch(s)
-    return [t for t in found.values() if id(t.access) not in torn and _in_memory(t.access)]
-
-
-def _in_memory(access: Load | Store) -> bool:
-    return access.buffer.scope.is_memory
+            found[id(s)] = MemoryAccess(s)
+    in_memory = (t for t in found.values() if t.access.buffer.scope.is_memory)
+    return [t for t in in_memory if id(t.access) not in torn]
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ class Form:
 
     def runs(
         self,
-        accesses: Sequence[Touch],
+        accesses: Sequence[MemoryAccess],
         point: Mapping[Var, Expr],
         e: Var,
         size: int,
@@ -156,7 +153,7 @@ def _form(loop: ParallelFor, whole: Whole | None) -> Form:
 
 
 def find_run(
-    touch: Touch,
+    touch: MemoryAccess,
     point: Mapping[Var, Expr],
     e: Var,
     chunk: int,
@@ -207,7 +204,7 @@ def _offsets(offset: Expr, e: Var, chunk: int) -> tuple[int, ...] | None:
     return known if len(known) == chunk else None
 
 
-def wanted_chunk(accesses: Sequence[Touch]) -> int:
+def wanted_chunk(accesses: Sequence[MemoryAccess]) -> int:
     """Points of a chunk that make the narrowest element type fill 16 bytes, kept small enough for
     the widest one."""
     sizes = [max(t.access.buffer.dtype.bits // 8, 1) for t in accesses]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from tilelab.errors import TileTypeError, TileValueError
+from tilelab.errors import Loc, TileTypeError, TileValueError
 from tilelab.ir import (
     Alloc,
     Buffer,
@@ -217,8 +217,14 @@ def _add_run(count: int, dst: Any, value: Any, return_prev: bool) -> Any:
     if return_prev:
         return Region(pack, (as_expr(0),), (count,), (0,))
     registers = Ref(pack, (as_expr(0),), count)
-    record = atomic_add_run(count, dtype, in_global=place.buffer.scope is Scope.GLOBAL)
-    return builder.emit(Invoke(record, (place, registers), loc=loc))
+    return builder.emit(add_neighbours(place, registers, loc))
+
+
+def add_neighbours(place: Ref, registers: Ref, loc: Loc | None) -> Invoke:
+    """The update of neighbours from `place` on by `registers.count` registers."""
+    in_global = place.buffer.scope is Scope.GLOBAL
+    record = atomic_add_run(registers.count, place.buffer.dtype, in_global=in_global)
+    return Invoke(record, (place, registers), loc=loc)
 
 
 # ---- tiles -------------------------------------------------------------------------------------
@@ -328,12 +334,8 @@ class AtomicTile(TileOp):
         extents = tile_extents(self.dst)
         vars = tuple(Var(f"a{i}", lo=0, hi=e - 1) for i, e in enumerate(extents))
         access = Access(self.src.buffer, self.src.index(expand(self.src, vars)), False)
-        yield Loop(self, vars, extents, (access,), f"atomic {self.label()}", _pair(self.dst))
-
-
-def _pair(region: Region) -> int:
-    """Elements that one atomic instruction adds: two of a 16-bit float type."""
-    return 2 if region.dtype.is_float and region.dtype.bits == 16 else 1
+        pair = widest_sum(self.dst.buffer, frozenset())  # on any chip
+        yield Loop(self, vars, extents, (access,), f"atomic {self.label()}", pair)
 
 
 def _run(op: AtomicTile, ctx: LowerContext) -> int:
@@ -385,8 +387,7 @@ def _step(
     stores: list[Stmt] = [
         Store(pack, (slot + k,), value, loc=loc) for k, value in enumerate(values)
     ]
-    run = atomic_add_run(len(values), dtype, in_global=op.dst.buffer.scope is Scope.GLOBAL)
-    return [*stores, Invoke(run, (target, Ref(pack, (slot,), len(values))), loc=loc)]
+    return [*stores, add_neighbours(target, Ref(pack, (slot,), len(values)), loc)]
 
 
 FUNCTIONS = (
