@@ -1,7 +1,7 @@
 """`tilelab bench`: the figures of docs/benchmarks.md, each with its peers in the same run.
 
 Rank 7. Hides how a peer that cannot share the process is run. A peer that is not importable has
-an empty column; nothing is filled in from memory.
+no column; nothing is filled in from memory.
 """
 
 from tilelab.bench.command import main

@@ -17,7 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="tilelab bench",
         description="Measure tilelab beside its peers: same inputs, same timing, results checked "
-        "before timing. A peer that is not installed has an empty column.",
+        "before timing. A peer that is not installed has no column.",
     )
     parser.add_argument("suites", nargs="+", choices=[*SUITES, "all"], metavar="SUITE",
                         help=", ".join([*SUITES, "all"]))  # fmt: skip

@@ -41,11 +41,9 @@ class Table:
     rows: list[Row] = field(default_factory=list[Row])
 
     def columns(self) -> list[str]:
-        """Every column that some row has, in the order of first appearance."""
-        seen: dict[str, None] = {}
-        for row in self.rows:
-            seen.update(dict.fromkeys(row.values))
-        return list(seen)
+        """Every column that some row has a value in, in the order of first appearance."""
+        seen = dict.fromkeys(name for row in self.rows for name in row.values)
+        return [c for c in seen if any(row.values.get(c) is not None for row in self.rows)]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -1,16 +1,20 @@
 """Times of several implementations of one thing, launch by launch in turn.
 
 Hides the flushing of L2, how many launches are made, and how a ratio with its spread is taken:
-from pairs of neighbouring launches, so that a chip that changes its clock slows both.
+from pairs of neighbouring launches, so that a chip that changes its clock slows both. L2 is flushed
+for as long as the host needs to make a call: a chip that waits for the host would time the host.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 FLUSH_BYTES = 256 << 20  # written before every launch: more than any L2
+FLUSH_MS = 0.05  # no chip writes them faster: 5.4 TB/s
 MIN_ROUNDS, MAX_ROUNDS = 15, 200
 
 Spread = tuple[float, float, float]
@@ -35,23 +39,29 @@ def in_turn(calls: Mapping[str, Callable[[int], Any]], seconds: float = 0.5) -> 
 
     flush = torch.empty(FLUSH_BYTES // 4, dtype=torch.int32, device="cuda")
 
-    def rounds(count: int) -> dict[str, list[float]]:
+    def rounds(count: int, flushes: int) -> tuple[dict[str, list[float]], float]:
+        """Milliseconds of every launch, and of the host for the slowest call and its events."""
         events: dict[str, list[tuple[Any, Any]]] = {name: [] for name in calls}
+        host = 0.0
         for number in range(count):
             for name, call in calls.items():
+                begun = time.perf_counter()
                 pair = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-                flush.zero_()
+                for _ in range(flushes):
+                    flush.zero_()
                 pair[0].record()
                 call(number)
                 pair[1].record()
                 events[name].append((pair[0], pair[1]))
+                host = max(host, (time.perf_counter() - begun) * 1e3)
         torch.cuda.synchronize()
-        return {n: [a.elapsed_time(b) for a, b in pairs] for n, pairs in events.items()}
+        return {n: [a.elapsed_time(b) for a, b in pairs] for n, pairs in events.items()}, host
 
-    rounds(2)  # builds, loads and warms up
-    once = sum(statistics.median(times) for times in rounds(3).values())
+    rounds(2, 1)  # builds, loads and warms up
+    short, host = rounds(3, 1)
+    once = sum(statistics.median(times) for times in short.values())
     count = min(max(int(seconds * 1e3 / once), MIN_ROUNDS), MAX_ROUNDS)
-    times = rounds(count)
+    times, _ = rounds(count, 1 + math.ceil(host / FLUSH_MS))
     first = next(iter(times.values()))
     ratio = {
         name: spread([t / f for t, f in zip(other, first, strict=True)])
