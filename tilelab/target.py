@@ -78,10 +78,6 @@ class Target:
         """Whether every one of `features` may be used."""
         return self.features.issuperset(features)
 
-    def without(self, *features: Feature) -> Target:
-        """This target with some features switched off."""
-        return replace(self, features=self.features.difference(features))
-
     def built_for(self, arch: str) -> Target:
         """The same features and limits, as machine code for `arch` (an older target on a newer
         device: its cubin would not load there)."""

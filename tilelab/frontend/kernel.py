@@ -6,7 +6,6 @@ its variables are merely assigned).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from math import prod
 from typing import Any
@@ -137,7 +136,7 @@ def _thread_counts(threads: Any) -> tuple[int, ...]:
             hint="threads is a positive int, or a tuple of up to three",
         )
     found = tuple(t for t in counts if t is not None)
-    total = math.prod(found)
+    total = prod(found)
     if total > _MOST_THREADS or found[2:] > (_MOST_THREADS_Z,):
         raise TileValueError(
             f"threads={threads!r} makes {total} threads, a block has at most {_MOST_THREADS} "

@@ -55,12 +55,16 @@ def _apart(loop: ParallelFor, body: Sequence[Stmt], lets: list[Stmt]) -> Iterato
             else:
                 waiting.append(stmt)
             continue
-        if waiting:
-            yield replace(loop, body=Seq((*lets, *waiting), loc=loop.body.loc))
-            waiting = []
+        yield from _loop_of(loop, lets, waiting)
+        waiting = []
         yield from _with_inner(loop, stmt, inner, lets)
-    if waiting:
-        yield replace(loop, body=Seq((*lets, *waiting), loc=loop.body.loc))
+    yield from _loop_of(loop, lets, waiting)
+
+
+def _loop_of(loop: ParallelFor, lets: list[Stmt], stmts: list[Stmt]) -> Iterator[ParallelFor]:
+    """`loop` over `stmts` alone, behind the names that they use; none where there are none."""
+    if stmts:
+        yield replace(loop, body=Seq((*lets, *stmts), loc=loop.body.loc))
 
 
 def _with_inner(

@@ -76,8 +76,8 @@ def beside(
         return None
     count, step = plan.m * plan.k // threads, max(plan.m * plan.k_step // threads, 1)
     groups = max(threads // WARPGROUP, 1)
-    peak = rates(lower.target.limits).tensor_flops * 16 / plan.multiplied[0].bits
-    time = 2 * plan.m * plan.n * plan.k / (plan.warps_m * plan.warps_n) / peak
+    warps, bits = plan.warps_m * plan.warps_n, plan.multiplied[0].bits
+    time = rates(lower.target.limits).product_cycles(plan.m, plan.n, plan.k, bits) / warps
     taken = _stage_cycles(early, loop, groups, lower)
     points = min(round((time - taken) / (groups * special) / step) * step, count)
     if points <= 0:

@@ -51,8 +51,7 @@ def runs_on(ring: Ring, work: Sequence[Stmt], threads: int, ctx: PassContext) ->
 
 
 def _loads_set_the_pace(ring: Ring, gemm: Gemm, limits: Limits) -> bool:
-    m, n, k = gemm.extents
-    cycles = 2 * m * n * k * gemm.a.dtype.bits / 16 / rates(limits).tensor_flops
+    cycles = rates(limits).product_cycles(*gemm.extents, gemm.a.dtype.bits)
     return ring.bytes > MOST_BYTES_PER_CYCLE * cycles
 
 

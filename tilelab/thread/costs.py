@@ -64,6 +64,10 @@ class Rates:
     global_bytes: float
     clock_hz: float
 
+    def product_cycles(self, m: float, n: float, k: float, bits: int) -> float:
+        """Cycles of an m x n x k product of operands of `bits` bits at the tensor cores' peak."""
+        return 2 * m * n * k / (self.tensor_flops * 16 / bits)
+
 
 def rates(limits: Limits) -> Rates:
     """The peaks of one multiprocessor of a chip, from its data sheet."""
