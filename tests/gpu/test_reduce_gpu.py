@@ -14,6 +14,7 @@ from tests.ops.reduce_programs import (
     check_nan,
     check_reduce,
     check_regions,
+    check_shared_out,
 )
 from tests.ops.reducer_programs import check_older_form, check_rows, check_several_loops
 
@@ -32,6 +33,11 @@ def test_memory(target: Any, src: str, out: str) -> None:
     check_reduce(target, "cuda", (6, 50), 1, src=src, out=out, threads=48)
     for clear in (True, False):
         check_regions(target, "cuda", src, out, clear)
+
+
+@target
+def test_results_shared_out(target: Any) -> None:
+    check_shared_out(target, "cuda")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -71,6 +71,14 @@ def check_reduce(
     torch.testing.assert_close(got, want.reshape(result), rtol=0, atol=0)
 
 
+def check_shared_out(target: Any, device: str) -> None:
+    """Results of many warps: each thread combines a share of them for its group (the counts
+    divide by the group, leave a rest, and a group is no whole warps)."""
+    for shape, threads in (((64, 100), 128), ((64, 72), 256), ((96, 200), 160)):
+        for kind in ("sum", "max"):
+            check_reduce(target, device, shape, 0, src="fragment", kind=kind, threads=threads)
+
+
 def check_regions(target: Any, device: str, src: str, out: str, clear: bool) -> None:
     """A region of a larger buffer into a region of a larger one: the rest stays as it is."""
 

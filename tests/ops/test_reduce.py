@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ from tests.ops.reduce_programs import (
     check_nan,
     check_reduce,
     check_regions,
+    check_shared_out,
 )
 from tilelab.errors import TileError
 
@@ -57,6 +59,38 @@ def test_truth_values(kind: str) -> None:
 @pytest.mark.parametrize("clear", [True, False])
 def test_regions(target: Any, src: str, out: str, clear: bool) -> None:
     check_regions(target, "cpu", src, out, clear)
+
+
+@target
+def test_results_shared_out(target: Any) -> None:
+    check_shared_out(target, "cpu")
+
+
+def test_results_shared_out_are_loaded_once() -> None:
+    """A column sum of eight warps: 16 results a thread, and not 16 x 8 loads of each thread."""
+
+    @T.prim_func
+    def main(A: T.Tensor((256, 128), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=256) as _:
+            a = T.alloc_fragment((256, 128), "float32")
+            b = T.alloc_fragment((128,), "float32")
+            T.annotate_layout(
+                {
+                    a: T.Fragment(
+                        (256, 128), lambda i, j: (j // 16 + i % 32 * 8, j % 16 + i // 32 * 16)
+                    )
+                }
+            )
+            T.copy(A, a)
+            T.reduce_sum(a, b, dim=0)
+            T.copy(b, B)
+
+    a = torch.randn(256, 128)
+    report = tilelab.compile(main, out_idx=[1], target=HOPPER).simulate(a)
+    torch.testing.assert_close(report.outputs[0], a.sum(0))
+    reads = report.counters[0].total().units("shared", "read")
+    alone = 8 * 16 * 8  # wavefronts: eight warps, 16 results a thread, eight parts each
+    assert 0 < reads <= alone // 3
 
 
 @pytest.mark.parametrize("keep_nan", [True, False])

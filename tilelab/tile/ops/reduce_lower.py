@@ -27,6 +27,7 @@ from tilelab.ir import (
     Scope,
     Stmt,
     Store,
+    Var,
     as_expr,
     binary,
     cast,
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 Join = Callable[[Expr, Expr], Expr]
 _LONG = 4
 """Operations of a chain that is worth another one to be joined with."""
+_LOADS_OF_A_BARRIER = 32
+"""Loads from shared memory that a thread does in the time of one more barrier of its block."""
 
 Parts = tuple[tuple[int, int], ...]  # (extent, stride) of mixed-radix digits, the lowest first
 
@@ -304,20 +307,59 @@ def _butterfly(
 def _through_shared(
     ctx: LowerContext, partial: Buffer, count: int, far: Parts, join: Join, loc: Loc | None
 ) -> list[Stmt]:
-    """Threads leave their partial results in shared memory and combine those of their group."""
-    scratch = ctx.scratch(f"{partial.name}_shared", (count, ctx.num_threads), partial.dtype, loc)
-    r = ctx.fresh("r", count)
-    tid = ctx.tid
+    """Threads leave their partial results in shared memory and combine those of their group.
+
+    Each for itself, or, where that is many loads, each thread a share of its group's results,
+    which it leaves for the others: one more barrier, and the same order of operations.
+    """
+    far = tuple(sorted(far, key=lambda part: part[1]))
+    threads, group, tid = ctx.num_threads, _size(far), ctx.tid
+    scratch = ctx.scratch(f"{partial.name}_shared", (count, threads), partial.dtype, loc)
+    r, s = ctx.fresh("r", count), ctx.fresh("s", count)
     put = Store(scratch, (r, tid), Load(partial, (r,)), loc=loc)
-    base: Expr = tid
+    out: list[Stmt] = [loop(r, count, LoopKind.LANES, [put], loc)]
+    if count * (group - 2) <= _LOADS_OF_A_BARRIER:
+        total = _of_group(scratch, s, _first_of_group(tid, far), far, join)
+        return [*out, _each(partial, s, total, loc)]
+    groups = threads // group
+    results = ctx.scratch(f"{partial.name}_joined", (count, groups), partial.dtype, loc)
+    i = ctx.fresh("i", -(-count // group))
+    item = as_expr(i * threads + tid)
+    result, number = item // groups, item % groups
+    first = number
+    for extent, stride in far:  # a digit of zero is put in
+        first = first // stride * (stride * extent) + first % stride
+    total = _of_group(scratch, result, first, far, join)
+    share = guarded(
+        None if count % group == 0 else item < count * groups,
+        [Store(results, (result, number), total, loc=loc)], loc,
+    )  # fmt: skip
+    out.append(loop(i, -(-count // group), LoopKind.UNROLL, [share], loc))
+    mine: Expr = tid
+    for extent, stride in reversed(far):  # the digit is left out
+        mine = mine // (stride * extent) * stride + mine % stride
+    return [*out, _each(partial, s, Load(results, (s, mine)), loc)]
+
+
+def _each(partial: Buffer, s: Var, value: Expr, loc: Loc | None) -> Stmt:
+    count = int(partial.static_shape[0])
+    return loop(s, count, LoopKind.LANES, [Store(partial, (s,), value, loc=loc)], loc)
+
+
+def _first_of_group(tid: Expr, far: Parts) -> Expr:
+    """The thread of the group of `tid` whose digits `far` are zero."""
+    first = tid
     for extent, stride in far:
-        base = base - tid // stride % extent * stride
-    s = ctx.fresh("r", count)
+        first = first - tid // stride % extent * stride
+    return first
+
+
+def _of_group(scratch: Buffer, result: Expr, first: Expr, far: Parts, join: Join) -> Expr:
+    """What all threads of a group have left for one result."""
     total: Expr | None = None
     for combination in product(*(range(extent) for extent, _ in far)):
         offset = sum(c * stride for c, (_, stride) in zip(combination, far, strict=True))
-        value = Load(scratch, (s, base + offset))
+        value = Load(scratch, (result, first + offset))
         total = value if total is None else join(total, value)
     assert total is not None
-    get = Store(partial, (s,), total, loc=loc)
-    return [loop(r, count, LoopKind.LANES, [put], loc), loop(s, count, LoopKind.LANES, [get], loc)]
+    return total
