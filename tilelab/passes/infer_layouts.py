@@ -36,6 +36,7 @@ from tilelab.passes.layout_solver import LayoutConflict, Solution, solve, unassi
 from tilelab.passes.layout_views import Views
 from tilelab.passes.lowering_context import planning_context
 from tilelab.passes.parted_loops import part_of, rejoined
+from tilelab.passes.picked_rows import unrolled_for, unrolled_vars
 from tilelab.passes.plan import LayoutDecision
 from tilelab.passes.relayout import resolve
 from tilelab.passes.warp_specialize import USER_THREADS
@@ -86,6 +87,12 @@ def infer_layouts(kernel: Kernel, ctx: PassContext) -> Kernel:
                 ctx.note("a loop in two parts is one again: layouts differ", conflict.statement)
                 kernel = rejoined(kernel)
                 continue
+            unrolled = unrolled_for(kernel, conflict.statement, conflict.buffer)
+            if unrolled is not None:
+                why = f"a loop that picks rows of {conflict.buffer.name} is unrolled"
+                ctx.note(why, conflict.statement)
+                kernel = unrolled
+                continue
             step = resolve(kernel, conflict, threads)
             ctx.note(step.note, conflict.statement, level="warning")
             kernel = step.kernel
@@ -101,13 +108,15 @@ def _facts(kernel: Kernel, ctx: PassContext) -> list[Fact]:
     facts: list[Fact] = []
     loops: list[Fact] = []
     contexts: dict[int, LowerContext] = {}
+    unrolled = unrolled_vars(kernel)
     for node, threads in threads_of(kernel):
         lower = contexts.get(threads) or planning_context(kernel, ctx, threads)
         contexts[threads] = lower
         if isinstance(node, TileOp):
             facts += [_for_threads(f, threads) for f in node.layout_rule(lower)]
         elif isinstance(node, ParallelFor):
-            loops.append(_for_threads(_loop_fact(node, lower), threads))
+            fact = replace(_loop_fact(node, lower), unrolled=unrolled)
+            loops.append(_for_threads(fact, threads))
     return facts + loops
 
 

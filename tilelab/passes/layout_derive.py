@@ -27,17 +27,19 @@ MOST_OFFSETS = 16
 @dataclass(frozen=True)
 class AxisUse:
     """One axis of a fragment, indexed by loop axis `axis` (None: by 0) divided by `divisor`, from a
-    multiple of `offset` on (0: from the start)."""
+    multiple of `offset` on (0: from the start). `picks`: by what is known in each iteration of
+    unrolled loops, so every thread that runs points holds the whole axis in registers."""
 
     axis: int | None
     divisor: int = 1
     offset: int = 0
+    picks: bool = False
 
 
 def axes_of(access: Access, loop: Loop) -> list[AxisUse] | None:
     """How each axis of the fragment is indexed; None when an index has another form, or two axes
     use one loop variable."""
-    uses = [_use(index, loop.vars) for index in access.indices]
+    uses = [_use(index, loop.vars) or _pick(index, loop) for index in access.indices]
     if any(u is None for u in uses):
         return None
     found = [u for u in uses if u is not None]
@@ -55,6 +57,13 @@ def _use(index: Expr, vars: Sequence[Var]) -> AxisUse | None:
         if var is index and divisor > 0:
             return AxisUse(axis, divisor)
     return _from_offset(index, vars) if divisor == 1 else None
+
+
+def _pick(index: Expr, loop: Loop) -> AxisUse | None:
+    inner = [n for n in walk(index) if not isinstance(n, Const | Binary)]
+    known = all(isinstance(n, Var) and n in loop.unrolled for n in inner)
+    least = index.bounds[0]
+    return AxisUse(None, picks=True) if known and least is not None and least >= 0 else None
 
 
 def _from_offset(index: Expr, vars: Sequence[Var]) -> AxisUse | None:
@@ -88,10 +97,10 @@ def spread_from(layout: Any, uses: Sequence[AxisUse] | None, loop: Loop) -> Frag
             if layout is None:
                 return None
     single = [i for i, u in enumerate(uses) if u.axis is None]
-    if any(layout.axes[axis] for axis in single):
-        return None  # the first of several: other threads may hold it than those that run points
     for axis in reversed(single):
-        layout = layout.drop_axis(axis)
+        if any(d.owner == "thread" or not uses[axis].picks for d in layout.axes[axis]):
+            return None  # one of several: other threads may hold it than those that run points
+        layout = layout.reduce(axis)
     spread = layout.transpose([used.index(i) for i in range(len(used))])
     covered = all(c >= e for c, e in zip(spread.covers, loop.extents, strict=True))
     return spread.with_shape(loop.extents) if covered else None

@@ -58,7 +58,8 @@ class Loop:
 
     `key` identifies the statement whose layout is wanted; `vector` is how many neighbours along
     the last axis one thread would like to hold; `threads` how many threads run the loop (0: all
-    that compute).
+    that compute); `unrolled` the variables of loops around it whose iterations are known when the
+    program is printed, so that registers can be numbered by them.
     """
 
     key: Stmt
@@ -68,6 +69,7 @@ class Loop:
     why: str
     vector: int = 1
     threads: int = 0
+    unrolled: frozenset[Var] = frozenset()
 
 
 Fact = Fixed | Prefer | Loop
