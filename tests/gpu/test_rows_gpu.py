@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from tests.kernels import AMPERE, HOPPER
-from tests.ops.row_programs import check_rows_of_a_product, check_single_rows, check_splits
+from tests.ops.row_programs import (
+    check_mixed_rows,
+    check_rows_of_a_product,
+    check_single_rows,
+    check_splits,
+)
 
 pytestmark = pytest.mark.gpu
 
@@ -19,4 +24,5 @@ def test_rows(target: Any) -> None:
     check_splits(target, "cuda", 4, dim=100, threads=64)
     check_splits(target, "cuda", 4, dim=24, threads=128)
     check_single_rows(target, "cuda")
+    check_mixed_rows(target, "cuda")
     check_rows_of_a_product(target, "cuda")

@@ -117,3 +117,30 @@ def check_rows_of_a_product(target: Any, device: str) -> Any:
     want = (a.float() @ b.float())[::8].sum(0)
     torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-3)
     return kernel
+
+
+def check_mixed_rows(target: Any, device: str) -> Any:
+    """Each row of the result mixes all rows of a tile, by a loop inside T.Parallel."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 4), "float32"), B: T.Tensor((4, 1024), "bfloat16"),
+             C: T.Tensor((4, 1024), "bfloat16")):  # fmt: skip
+        with T.Kernel(2, threads=128) as bx:
+            b_shared = T.alloc_shared((4, 512), "bfloat16")
+            a = T.alloc_fragment((4, 4), "float32")
+            b = T.alloc_fragment((4, 512), "float32")
+            c = T.alloc_fragment((4, 512), "float32")
+            T.copy(A, a)
+            T.copy(B[0, bx * 512], b_shared)
+            T.copy(b_shared, b)
+            T.clear(c)
+            for i, j in T.Parallel(4, 512):
+                for k in T.serial(4):
+                    c[i, j] += a[k, i] * b[k, j]
+            T.copy(c, C[0, bx * 512])
+
+    a, b = torch.randn(4, 4), torch.randn(4, 1024).bfloat16()
+    kernel = tilelab.compile(main, out_idx=[2], target=target)
+    got = kernel(a.to(device), b.to(device)).cpu()
+    torch.testing.assert_close(got, (a.T @ b.float()).bfloat16(), rtol=1e-2, atol=1e-2)
+    return kernel

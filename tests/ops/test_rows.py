@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from tests.kernels import AMPERE, HOPPER
-from tests.ops.row_programs import check_rows_of_a_product, check_single_rows, check_splits
+from tests.ops.row_programs import (
+    check_mixed_rows,
+    check_rows_of_a_product,
+    check_single_rows,
+    check_splits,
+)
 
 target = pytest.mark.parametrize("target", [HOPPER, AMPERE], ids=["hopper", "ampere"])
 
@@ -38,3 +43,11 @@ def test_single_rows(target: Any) -> None:
 @target
 def test_rows_of_a_product(target: Any) -> None:
     assert "c_moved" in check_rows_of_a_product(target, "cpu").get_kernel_source()
+
+
+@target
+def test_mixed_rows(target: Any) -> None:
+    """Whole columns of the tile in each thread, in pieces of 8 bytes."""
+    text = check_mixed_rows(target, "cpu").get_kernel_source()
+    assert "moved" not in text
+    assert "const uint2*>(b_shared" in text

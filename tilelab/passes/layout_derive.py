@@ -59,6 +59,12 @@ def _use(index: Expr, vars: Sequence[Var]) -> AxisUse | None:
     return _from_offset(index, vars) if divisor == 1 else None
 
 
+def picks_rows(loop: Loop) -> bool:
+    """Whether it takes rows of a fragment that unrolled loops number."""
+    uses = (axes_of(access, loop) or [] for access in loop.accesses)
+    return any(use.picks for found in uses for use in found)
+
+
 def _pick(index: Expr, loop: Loop) -> AxisUse | None:
     inner = [n for n in walk(index) if not isinstance(n, Const | Binary)]
     known = all(isinstance(n, Var) and n in loop.unrolled for n in inner)

@@ -13,7 +13,15 @@ from typing import Any
 
 from tilelab.ir import Alloc, Buffer, Scope, Stmt
 from tilelab.layout import Fragment
-from tilelab.passes.layout_derive import axes_of, derived, is_everywhere, same, serves, spread_from
+from tilelab.passes.layout_derive import (
+    axes_of,
+    derived,
+    is_everywhere,
+    picks_rows,
+    same,
+    serves,
+    spread_from,
+)
 from tilelab.passes.layout_views import Views
 from tilelab.tile.op import Access, Fact, Fixed, Loop, Prefer
 
@@ -132,14 +140,19 @@ def _serve(solution: Solution, loop: Loop, access: Access, spread: Fragment) -> 
 
 def _spread_rest(solution: Solution, loops: Sequence[Loop], num_threads: int) -> None:
     """Spread loops that nothing decides, the largest first, of equal ones those that want the
-    widest vectors, and let each decide its fragments."""
-    for loop in sorted(loops, key=lambda f: (-prod(f.extents), -f.vector)):
+    widest vectors, and let each decide its fragments. Loops that pick rows come before: no other
+    one needs whole columns in a thread's registers."""
+
+    def order(loop: Loop) -> tuple[bool, int, int]:
+        points = prod(loop.extents)
+        rows = points >= (loop.threads or num_threads) and picks_rows(loop)
+        return not rows, -points, -loop.vector
+
+    for loop in sorted(loops, key=order):
         if id(loop.key) in solution.loops:
             continue
         threads = loop.threads or num_threads
-        each = max(prod(loop.extents) // threads, 1)
-        # No vector so wide that threads are left without elements.
-        vector = min(loop.vector, 1 << (each.bit_length() - 1))
+        vector = _vector(loop, loops, threads)
         spread = Fragment.blocked(loop.extents or (1,), threads, vector)
         for buffer in _hidden_from_views(solution, loop, spread):
             layout = solution.views.common(buffer, threads, vector)
@@ -148,6 +161,17 @@ def _spread_rest(solution: Solution, loops: Sequence[Loop], num_threads: int) ->
         if id(loop.key) not in solution.loops:
             _settle(solution, loop, spread)
             _propagate(solution, loops)
+
+
+def _vector(loop: Loop, loops: Sequence[Loop], threads: int) -> int:
+    """Neighbours of a thread: no so many that threads are left without elements. Of a loop that
+    picks rows, as the loops want that it shares fragments with, and in each row."""
+    each, wanted = prod(loop.extents) // threads, loop.vector
+    if picks_rows(loop):
+        own = {id(a.buffer) for a in loop.accesses}
+        wanted = max(f.vector for f in loops if any(id(a.buffer) in own for a in f.accesses))
+        each = loop.extents[-1] // threads
+    return min(wanted, 1 << (max(each, 1).bit_length() - 1))
 
 
 def _hidden_from_views(solution: Solution, loop: Loop, spread: Fragment) -> Iterator[Buffer]:

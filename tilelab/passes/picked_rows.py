@@ -47,11 +47,11 @@ def unrolled_vars(kernel: Kernel) -> frozenset[Var]:
 
 
 def unrolled_for(kernel: Kernel, statement: Stmt, buffer: Buffer) -> Kernel | None:
-    """The kernel with the serial loops around `statement` unrolled by which it picks rows of the
-    fragment `buffer`; None where there are none, or one of them is long or large."""
+    """The kernel with the serial loops around or inside `statement` unrolled by which it picks
+    rows of the fragment `buffer`; None where there are none, or one of them is long or large."""
     if not isinstance(statement, ParallelFor):
         return None
-    around = [n for n in _path(kernel.body, statement) if isinstance(n, For)]
+    around = [n for n in (*_path(kernel.body, statement), *walk(statement)) if isinstance(n, For)]
     indices = [
         i for n in walk(statement.body)
         if isinstance(n, Load | Store) and n.buffer is buffer for i in n.indices
