@@ -72,6 +72,7 @@ def test_scatter_takes_sixteen_bytes(dtype: str, wide: str) -> None:
     assert "red." not in text and ("atomic_add_x2" in text) == (dtype != "float32")
 
 
+@pytest.mark.expects_findings
 def test_start_of_a_pair() -> None:
     """Two neighbours that one instruction adds to begin at a multiple of their size."""
 

@@ -62,6 +62,15 @@ class Clocks:
         """Where the clocks of the blocks `rows` are (None: all alike), for looking things up."""
         return 0 if self.uniform or rows is None else rows
 
+    def unknown(self, at: Any, this: Array, that: Array, when: Array) -> Array:
+        """Where threads `this` of blocks (`at`: where their clocks are) do not know of what
+        threads `that` did at times `when` of their warps."""
+        late: Array = when > self.now[at, this // WARP, that // WARP]
+        beside = (this != that) & (this // WARP == that // WARP)
+        if beside.any():
+            late |= beside & (when >= np.minimum(self.synced[at, this], self.synced[at, that]))
+        return late
+
     def tensor_cores(self, warps: Array) -> Array:
         """The actors that run the wgmmas of some warps."""
         return self.warps + warps

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -11,11 +13,13 @@ from tilelab.sim import findings as f
 from tilelab.sim.block_order import tells
 from tilelab.sim.frame import Array, Frame, bits_differ
 from tilelab.sim.global_boxes import still_stored
-from tilelab.sim.global_order import UPDATED, Marks, block_of, same_thread, thread_of
+from tilelab.sim.global_order import UPDATED, WRITTEN, Marks, block_of, same_thread, thread_of
 from tilelab.sim.place import CheckedBase, Place, aligned
 from tilelab.sim.regular import regular
 from tilelab.sim.speech import coordinates
 from tilelab.target import WARP
+
+UPDATE = "atomic update"
 
 
 @dataclass(frozen=True)
@@ -43,17 +47,44 @@ class GlobalReports(CheckedBase):
     """What can be wrong with an access, as findings."""
 
     def _meet(
-        self, place: Place, marks: Marks, entries: _Entries, frame: Frame, updating: bool = False
-    ) -> None:
-        """Report the first earlier access that a read or an atomic update has no order with."""
-        for all_old, what in marks.earlier(not updating, updating):
+        self, place: Place, marks: Marks, entries: _Entries, frame: Frame, kind: str,
+        differs: Callable[[], Array] | None = None,
+    ) -> None:  # fmt: skip
+        """Report the first earlier access that one of a `kind` has no order with. `differs`: where
+        a write brings another value than what is there; an equal one does no harm."""
+        for all_old, what in marks.earlier(kind == "read", kind == UPDATE):
             old = all_old[entries.where]
-            if old.any():
-                bad = self._unordered(marks, old, what, entries)
-                if bad.any():
-                    kinds = ("atomic update" if updating else "read", what)
-                    self._report_race(place.buffer, entries, bad, old, frame, kinds)
-                    return
+            if not old.any():
+                continue
+            bad = self._unordered(marks, old, what, entries)
+            if differs is not None and what != UPDATED and bad.any():
+                bad &= differs()
+            if what == WRITTEN and marks.writers.of is not None:
+                bad, old = self._by_several(marks, bad, old, entries, kind, differs)
+            if bad.any():
+                self._report_race(place.buffer, entries, bad, old, frame, (kind, what))
+                return
+
+    def _by_several(
+        self, marks: Marks, bad: Array, old: Array, entries: _Entries, kind: str,
+        differs: Callable[[], Array] | None,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """What is bad, and why, when all threads count that wrote the value which is there."""
+        group, mine, sets = self.group, entries.mine, marks.writers.sets(entries.where)
+
+        def unordered(i: Array, other: Array) -> Array:
+            first = int(group.numbers[0])
+            return group.order.unordered(other, mine[i], group.clocks, first)
+
+        if kind == "read":
+            return bad & ~marks.writers.harmless(sets, mine, bad, unordered), old
+        asked = sets != 0
+        if bad.any() or not asked.any():
+            return bad, old
+        found = marks.writers.strays(
+            sets, asked if differs is None else asked & differs(), unordered
+        )
+        return found != 0, found
 
     def _landed(self, place: Place, frame: Frame, what: str) -> None:
         """Report touching what a TMA store of the same block has not written yet."""
@@ -205,7 +236,7 @@ class GlobalAccess(GlobalReports):
             return
         entries = self._entries(place, frame)
         if len(entries.mine):
-            self._meet(place, marks, entries, frame, updating=True)
+            self._meet(place, marks, entries, frame, UPDATE)
             marks.atomics.note(entries.where, entries.mine)
             if marks.observed is not None:
                 marks.observed[entries.where] = entries.mine if tells(self.statement) else 0
@@ -235,7 +266,7 @@ class GlobalAccess(GlobalReports):
         entries = self._entries(place, frame)
         if not len(entries.mine) or marks.reads is None:
             return
-        self._meet(place, marks, entries, frame)
+        self._meet(place, marks, entries, frame, "read")
         marks.reads.note(entries.where, entries.mine)
 
     def _watched_store(
@@ -248,19 +279,19 @@ class GlobalAccess(GlobalReports):
         if not len(mine):
             return
         data = np.ascontiguousarray(entries.flat(values)).astype(array.dtype, copy=False)
-        for old, what in marks.earlier(reading=False):
-            earlier = old[where]
-            if not earlier.any():
-                continue
-            bad = self._unordered(marks, earlier, what, entries)
-            if bad.any() and what in ("written", "read"):  # equal values make it harmless
-                bad &= bits_differ(array[where], data)
-            if bad.any():
-                self._report_race(place.buffer, entries, bad, earlier, frame, ("write", what))
-                break
+
+        @cache
+        def differs() -> Array:
+            return bits_differ(array[where], data)
+
+        self._meet(place, marks, entries, frame, "write", differs)
+        same = follows = marks.rewritten(where, mine)
+        if same.any():
+            same = np.where(differs(), 0, same)
+            follows = ~self._unordered(marks, same, WRITTEN, entries)
         array[where] = data
         self.group.written.mark(place.buffer, where)
-        marks.writes[where] = mine
+        marks.wrote(where, mine, same, follows & (same != 0))
         lost = bits_differ(array[where], data)
         if lost.any():
             lost &= ~same_thread(marks.writes[where], mine)

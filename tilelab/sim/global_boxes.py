@@ -65,6 +65,8 @@ def note(transfer: Transfer, stores: bool, data: Array | None = None) -> None:
             _check(transfer, i, (array[inside], new), old[inside], mine, what, inside)
         if stores:
             writes[inside] = mine
+            if marks.writers.of is not None:
+                box_view(marks.writers.of, tensor_map)[inside] = 0
         elif reads is not None:
             reads[inside] = with_read(reads[inside], mine)
 

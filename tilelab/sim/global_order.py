@@ -18,6 +18,7 @@ from tilelab.errors import Loc
 from tilelab.ir import Buffer, Load, Node, Scope, Store, walk
 from tilelab.sim.block_order import BlockOrder, tells
 from tilelab.sim.clocks import Clocks
+from tilelab.sim.writers import Writers
 from tilelab.target import WARP
 from tilelab.thread import Invoke, Ref, TensorMap, ThreadKernel, VectorCopy
 
@@ -30,7 +31,7 @@ _MOST_LOCS, _MOST_CLOCKS = (1 << _CLOCK_AT) - 1, (1 << (_THREAD_AT - _CLOCK_AT))
 _MOST_BLOCKS = (1 << 24) - 2
 
 
-UPDATED = "updated by an atomic"
+WRITTEN, UPDATED = "written", "updated by an atomic"
 
 
 @dataclass
@@ -64,17 +65,38 @@ class Shared:
 class Marks:
     """The last accesses of each element: its write, packed; its reads and its atomic updates
     (None: the kernel makes none); `observed`: the last atomic whose value the program reads, if no
-    update followed it: who made it, or knows of it, comes after all the updates."""
+    update followed it: who made it, or knows of it, comes after all the updates. `writers`: those
+    of elements that several threads wrote the same value to."""
 
     writes: Array
+    writers: Writers
     reads: Shared | None
     atomics: Shared | None
     observed: Array | None = None
 
+    def rewritten(self, where: Any, mine: Array) -> Array:
+        """The writes that accesses find, where another thread made them (or several did) and no
+        atomic followed; else 0."""
+        old = self.writes[where]
+        other = ~same_thread(old, mine) | (self.writers.sets(where) != 0)
+        if self.atomics is not None:
+            other &= self.atomics.last[where] == 0
+        return np.where(other & (clock_of(old) > 0), old, 0)
+
+    def wrote(self, where: Any, mine: Array, same: Array, follows: Array) -> None:
+        """Keep a write to each element; `same`: what `rewritten` found where the value stays what
+        it was, `follows`: where it comes after that."""
+        self.writes[where] = mine
+        several = ~same_thread(self.writes[where], mine) | (same != 0)
+        if several.any():
+            self.writers.wrote(where, mine, several, same, follows)
+        else:
+            self.writers.forget(where)
+
     def earlier(self, reading: bool, updating: bool = False) -> list[tuple[Array, str]]:
         """What an access must have an order with: a read with writes and updates, an update with
         writes and reads, a write with all three."""
-        found = [(self.writes, "written")]
+        found = [(self.writes, WRITTEN)]
         for kind, what, harmless in (
             (self.reads, "read", reading), (self.atomics, UPDATED, updating),
         ):  # fmt: skip
@@ -132,7 +154,8 @@ class GlobalOrder:
             reads = Shared.of(shape) if buffer in self._read else None
             atomics = Shared.of(shape) if buffer in self._updated else None
             seen = np.zeros(shape, np.int64) if atomics and self._tells else None
-            found = Marks(np.zeros(shape, np.int64), reads, atomics, seen)
+            writers = Writers(shape, _THREAD_AT)
+            found = Marks(np.zeros(shape, np.int64), writers, reads, atomics, seen)
             self._marks[buffer] = found
         return found
 
@@ -209,10 +232,7 @@ class GlobalOrder:
         if copies or bool(other_block.all()):
             return bad
         at = clocks.of((mine >> _BLOCK_AT) - 1 - first_block)
-        late = when > clocks.now[at, this // WARP, that // WARP]
-        beside = (this != that) & (this // WARP == that // WARP)
-        if beside.any():
-            late |= beside & (when >= np.minimum(clocks.synced[at, this], clocks.synced[at, that]))
+        late = clocks.unknown(at, this, that, when)
         return bad | (~other_block & late & (when > 0))
 
 

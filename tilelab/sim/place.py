@@ -176,11 +176,6 @@ def _inside(index: Value, extent: int) -> bool:
     return 0 <= index < extent
 
 
-def same_bits(a: Array, b: Array, frame: Frame) -> bool:
-    """Whether two arrays of values agree bit by bit where the mask is on."""
-    return not differing(a, b, frame).any()
-
-
 def differing(a: Array, b: Array, frame: Frame) -> Array:
     """Where two arrays of values differ in a bit, and the mask is on."""
     differ = bits_differ(a, b)

@@ -7,19 +7,23 @@ Orders are vector clocks (`clocks`): barriers join them, accesses remember them 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from tilelab.errors import Loc
 from tilelab.sim.clocks import Clocks
+from tilelab.sim.writers import Unordered, Writers
 
 Array = np.ndarray[Any, Any]
 UNWRITTEN, VALID, ARRIVING = 0, 1, 2
-# Who touched a cell last: a thread, no thread, several that wrote one value, or several lanes of
-# warp w (_SEVERAL + w).
-_NOBODY, _TOGETHER, _SEVERAL = -1, -2, 2048
+# Who touched a cell last: a thread, no thread, or several lanes of warp w (_SEVERAL + w).
+_NOBODY, _SEVERAL = -1, 2048
+_THREAD_AT = 32
+"""Where a write's mark (`writers`) has its thread; below is the time of its warp."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,21 @@ class Access:
     shape: tuple[int, ...]
     chosen: Array | None
     threads: Array | None = None
+
+    def by_cell(self, values: Array) -> Array:
+        """Flags of elements, (elements of a lane, ...), for each entry: of any element in its
+        cell, and of any place that one stands for."""
+        count, extra = len(values), values.ndim - 1 - len(self.shape)
+        if extra < 0:
+            values = values.reshape(count, *(1,) * -extra, *values.shape[1:])
+        shape = (1,) * extra + self.shape
+        folded = tuple(i + 1 for i, n in enumerate(shape) if n == 1)
+        values = np.logical_or.reduce(values, axis=folded, keepdims=True)
+        lanes = np.moveaxis(np.broadcast_to(values, (count, *shape)), 0, -1).reshape(-1, count)
+        lanes = lanes if self.chosen is None else lanes[self.chosen]
+        if self.span >= count:
+            return np.repeat(lanes, self.span // count, axis=1).reshape(-1)
+        return lanes.reshape(len(lanes), self.span, -1).any(axis=2).reshape(-1)
 
     def place(self, entry: int) -> tuple[int, int]:
         """(block position, lane position) in the frame of an entry."""
@@ -64,8 +83,8 @@ _ROWS = (
 )  # fmt: skip
 
 
-class Shadow:
-    """Metadata of `granules` cells of shared memory for a group of blocks."""
+class Cells:
+    """Metadata of `granules` cells of shared memory for a group of blocks: what they hold."""
 
     def __init__(self, blocks: int, num_bytes: int, granule: int, actors: int) -> None:
         self.granule = granule
@@ -83,6 +102,7 @@ class Shadow:
         self.read_loc = np.zeros((1, cells), np.int16)
         self.write_thread = np.full((1, cells), _NOBODY, np.int16)
         self.read_thread = np.full((1, cells), _NOBODY, np.int16)
+        self.writers = Writers((1, cells), _THREAD_AT)
         self.locs: list[tuple[Loc | None, bool]] = [(None, False)]
         self._loc_number: dict[tuple[int, bool], int] = {}
 
@@ -97,6 +117,7 @@ class Shadow:
             return
         for name in _ROWS:
             setattr(self, name, np.repeat(getattr(self, name), self.blocks, axis=0))
+        self.writers.expand(self.blocks)
 
     def number(self, loc: Loc | None, inserted: bool = False) -> int:
         """A small number for a place (and whether the compiler made the statement there), to be
@@ -153,6 +174,10 @@ class Shadow:
         bad = self.unfenced[key] & (self.write_clock[key] > fenced)
         return int(bad.argmax()) if bad.any() else None
 
+
+class Shadow(Cells):
+    """The same, with the order of accesses."""
+
     def read(
         self, access: Access, clocks: Clocks, loc: Loc | None, inserted: bool = False
     ) -> Clash | None:
@@ -164,6 +189,10 @@ class Shadow:
         if access.threads is not None:
             bad |= _beside(self.write_thread[key], when, access, access.threads, clocks)
             self._mark_reader(key, access, access.threads, clocks)
+            if bad.any() and self.writers.of is not None:
+                sets, unordered = self.writers.of[key], _unordered(access, clocks)
+                marks = access.threads << _THREAD_AT
+                bad &= ~self.writers.harmless(sets, marks, bad, unordered)
         own = clocks.now[at, access.warps, access.warps]
         self.read_clock[row, access.warps, access.cells] = own
         self.read_loc[key] = self.number(loc, inserted)
@@ -208,9 +237,11 @@ class Shadow:
         ordinary: bool,
         is_atomic: bool = False,
         inserted: bool = False,
+        differs: Callable[[Access], Array] | None = None,
     ) -> tuple[Clash | None, Clash | None]:
         """Record a write; the first unordered (write, read) before it. Atomic updates need no
-        order among themselves."""
+        order among themselves. `differs`: which entries bring another value than what is there
+        (None: all): the others do no harm to writes, and to reads by those who wrote the value."""
         key, at = self._key(access), clocks.of(access.rows)
         seen = clocks.now[at, access.warps]  # (entries, actors)
         when, who = self.write_clock[key], self.write_warp[key]
@@ -219,31 +250,72 @@ class Shadow:
             bad |= _beside(self.write_thread[key], when, access, access.threads, clocks)
         if is_atomic:
             bad &= ~self.by_atomic[key]
+
+        @cache
+        def equal() -> Array:
+            return np.zeros_like(bad) if differs is None else ~differs(access)
+
+        old, follows = self._rewritten(key, access), ~bad
+        if bad.any() or old.any():
+            bad, old = bad & ~equal(), np.where(equal(), old, 0)
+        if self.writers.of is not None and not bad.any():
+            bad, who = self._strays(key, access, equal, clocks, who)
         by_write = None
         if bad.any():
             by_write = self._clash(access, bad, who, self.write_loc[key], "written")
-        by_read = self._unordered_read(access, seen, clocks)
+        by_read = self._unordered_read(access, seen, clocks, equal)
         self.write_warp[key] = access.warps
-        self.write_clock[key] = clocks.now[at, access.warps, access.warps]
+        now = clocks.now[at, access.warps, access.warps]
+        self.write_clock[key] = now
         self.write_loc[key] = self.number(loc, inserted)
         self.unfenced[key] = ordinary
         self.by_atomic[key] = is_atomic
-        self._mark_writer(key, access, is_atomic)
+        self._mark_writer(key, access, now, is_atomic, old, follows)
         return by_write, by_read
 
-    def _mark_writer(self, key: Any, access: Access, is_atomic: bool) -> None:
-        mine = access.threads
-        if mine is None:
-            self.write_thread[key] = _NOBODY
-            return
-        self.write_thread[key] = mine
-        lost = self.write_thread[key] != mine
-        if lost.any():
-            where = key[0] if isinstance(key[0], int) else key[0][lost]
-            several = _SEVERAL + access.warps[lost] if is_atomic else _TOGETHER
-            self.write_thread[where, access.cells[lost]] = several
+    def _rewritten(self, key: Any, access: Access) -> Array:
+        """The marks of ordinary writes that an access finds, where another thread made them (or
+        several did); else 0."""
+        if access.threads is None:
+            return np.zeros(len(access.cells), np.int64)
+        thread = self.write_thread[key]
+        other = (thread != access.threads) | (self.writers.sets(key) != 0)
+        other &= (thread >= 0) & (thread < _SEVERAL) & ~self.by_atomic[key]
+        if not other.any():
+            return np.zeros(len(thread), np.int64)
+        return np.where(other, _mark(thread, self.write_clock[key]), 0)
 
-    def _unordered_read(self, access: Access, seen: Array, clocks: Clocks) -> Clash | None:
+    def _strays(
+        self, key: Any, access: Access, equal: Callable[[], Array], clocks: Clocks, who: Array
+    ) -> tuple[Array, Array]:
+        """Where an access brings another value and comes not after all who wrote what is there,
+        and of which warp such a writer is."""
+        sets = self.writers.sets(key)
+        asked = sets != 0
+        if not asked.any():
+            return asked, who
+        found = self.writers.strays(sets, asked & ~equal(), _unordered(access, clocks))
+        return found != 0, np.where(found != 0, found >> _THREAD_AT + 5, who)
+
+    def _mark_writer(
+        self, key: Any, access: Access, now: Array, is_atomic: bool, old: Array, follows: Array
+    ) -> None:
+        mine = access.threads
+        self.write_thread[key] = _NOBODY if mine is None else mine
+        lost = np.False_ if mine is None else self.write_thread[key] != mine
+        if is_atomic and lost.any():
+            where = key[0] if isinstance(key[0], int) else key[0][lost]
+            self.write_thread[where, access.cells[lost]] = _SEVERAL + access.warps[lost]
+        several = lost | (old != 0)
+        if mine is None or is_atomic or not several.any():
+            self.writers.forget(key)
+            return
+        where = (np.broadcast_to(key[0], access.cells.shape), access.cells)
+        self.writers.wrote(where, _mark(mine, now), several, old, follows)
+
+    def _unordered_read(
+        self, access: Access, seen: Array, clocks: Clocks, equal: Callable[[], Array]
+    ) -> Clash | None:
         key = self._key(access)
         reads = self.read_clock[key[0], :, access.cells]  # (entries, actors)
         late: Array = reads > seen
@@ -253,10 +325,22 @@ class Shadow:
             own = reads[entries, access.warps]
             readers = self.read_thread[key]
             late[entries, access.warps] = _beside(readers, own, access, access.threads, clocks)
+        if late.any():
+            late &= ~self._own_reads(key, late.any(axis=1) & equal(), late.shape[1])
         if not late.any():
             return None
         bad: Array = np.any(late, axis=1)
         return self._clash(access, bad, late.argmax(axis=1), self.read_loc[key], "read")
+
+    def _own_reads(self, key: Any, asked: Array, actors: int) -> Array:
+        """Whose reads, (entries, actors), are of a value that they wrote themselves."""
+        found = np.zeros((len(asked), actors), np.bool_)
+        if asked.any() and self.writers.of is not None:
+            found = self.writers.warps(self.writers.of[key], asked, actors)
+        writer = self.write_thread[key]
+        alone = asked & (writer >= 0) & (writer == self.read_thread[key])
+        found[alone, writer[alone] >> 5] = True
+        return found
 
     def _clash(self, access: Access, bad: Array, who: Array, locs: Array, kind: str) -> Clash:
         i = int(bad.argmax())
@@ -264,6 +348,25 @@ class Shadow:
         cell = (0 if access.rows is None else int(access.rows[i]), int(access.cells[i]))
         by_copy = kind == "written" and int(self.write_thread[cell]) == _NOBODY
         return Clash(i, int(who[i]), loc, kind, inserted, by_copy)
+
+
+def _mark(threads: Array, times: Array) -> Array:
+    """Writes as `writers` keeps them."""
+    return threads.astype(np.int64) << _THREAD_AT | times
+
+
+def _unordered(access: Access, clocks: Clocks) -> Unordered:
+    """Asks whether entries of an access come not after writes."""
+
+    def ask(entries: Array, marks: Array) -> Array:
+        at = clocks.of(None if access.rows is None else access.rows[entries])
+        that, when = marks >> _THREAD_AT, marks & ((1 << _THREAD_AT) - 1)
+        if access.threads is None:
+            late: Array = when > clocks.now[at, access.warps[entries], that >> 5]
+            return late
+        return clocks.unknown(at, access.threads[entries], that, when)
+
+    return ask
 
 
 def _of_warp(marks: Array, warps: Array) -> Array:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from tilelab.errors import Loc
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, Frame, Value, first_bad, rows_with
-from tilelab.sim.place import CheckedBase, Place, differing, same_bits, spread
+from tilelab.sim.place import CheckedBase, Place, differing, spread
 from tilelab.sim.shadow import ARRIVING, VALID, Access, Clash
 from tilelab.thread import Invoke
 
@@ -48,13 +50,15 @@ class SharedAccess(CheckedBase):
         """Write axis 0 of `values` to physically consecutive elements."""
         group, size, count = self.group, buffer.dtype.bytes, len(values)
         where = address if count == 1 else address + spread(count, frame) * size
-        clash = self.use_shared(buffer, address, count * size, frame, "written")
         data = values if count > 1 else values[0]
+
+        def differs(access: Access) -> Array:
+            found = differing(group.shared.load(buffer.dtype, where, frame), data, frame)
+            return access.by_cell(found if count > 1 else found[None])
+
+        clash = self.use_shared(buffer, address, count * size, frame, "written", differs)
         if clash is not None:
-            access, problem = clash
-            old = group.shared.load(buffer.dtype, where, frame)
-            if problem.kind == "read" or not same_bits(old, data, frame):
-                self.report_clash(buffer, access, problem, frame, "write")
+            self.report_clash(buffer, *clash, frame, "write")
         group.shared.store(buffer.dtype, where, data, frame)
         if group.findings.wants(f.RACE) and len(frame.lanes) * len(frame.loops or (1,)) > 1:
             lost = differing(group.shared.load(buffer.dtype, where, frame), data, frame)
@@ -72,10 +76,11 @@ class SharedAccess(CheckedBase):
         )  # fmt: skip
 
     def use_shared(
-        self, buffer: Buffer, address: Value, width: int, frame: Frame, what: str
-    ) -> tuple[Access, Clash] | None:
-        """Check, count and remember one access per lane; a write's clash is returned because
-        equal values make it harmless."""
+        self, buffer: Buffer, address: Value, width: int, frame: Frame, what: str,
+        differs: Callable[[Access], Array] | None = None,
+    ) -> tuple[Access, Clash] | None:  # fmt: skip
+        """Check, count and remember one access per lane; a write's clash is returned, for only
+        the caller knows what it is. `differs`: as `Shadow.write` has it."""
         group, shadow = self.group, self.group.shadow
         self._count_shared(buffer, address, width, frame, what)
         if width > buffer.dtype.bytes:
@@ -101,8 +106,9 @@ class SharedAccess(CheckedBase):
         if not group.findings.wants(f.RACE):
             return None
         by_write, by_read = shadow.write(
-            access, group.clocks, self.loc, ordinary=True, inserted=self.inserted()
-        )
+            access, group.clocks, self.loc, ordinary=True, inserted=self.inserted(),
+            differs=differs,
+        )  # fmt: skip
         found = by_read or by_write
         return None if found is None else (access, found)
 

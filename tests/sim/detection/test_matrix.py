@@ -24,6 +24,7 @@ from tests.sim.detection import (
     uninitialised,
     waits,
     warps,
+    writers,
 )  # fmt: skip
 from tests.sim.detection.matrix import Entry
 
@@ -36,8 +37,14 @@ CLASSES = {
     ],
     "out-of-bounds write": [*bounds.WRITES, *elements.BOUNDS_WRITE, *tails.BOUNDS_WRITE],
     "uninitialised read": [*uninitialised.READS, *elements.UNSET, *tails.UNSET],
-    "shared race": [*races.SHARED, *warps.SHARED, *aliases.SHARED, *orders.SHARED],
-    "global race": [*races.GLOBAL, *blocks.GLOBAL, *between.GLOBAL, *orders.GLOBAL],
+    "shared race": [*races.SHARED, *warps.SHARED, *aliases.SHARED, *orders.SHARED, *writers.SHARED],
+    "global race": [
+        *races.GLOBAL,
+        *blocks.GLOBAL,
+        *between.GLOBAL,
+        *orders.GLOBAL,
+        *writers.GLOBAL,
+    ],
     "missing async wait": [*waits.ASYNC, *copies.ASYNC, *rings.ASYNC, *roles.ASYNC, *copied.ASYNC],
     "barrier divergence or deadlock": [
         *barriers.STUCK,
