@@ -32,6 +32,7 @@ class Clocks:
         self.now = np.zeros((1, self.actors, self.actors), np.int32)
         self.now[:, np.arange(self.actors), np.arange(self.actors)] = 1
         self.fenced = np.zeros((1, self.actors), np.int32)  # how much of its past is proxy-fenced
+        self.fence_known = np.zeros((1, self.actors), np.int32)  # by whom ever knew of it
         self.init_fenced = np.zeros((1, self.actors), np.int32)  # as for barrier initialisation
         self.synced = np.zeros((1, warps * WARP), np.int32)
 
@@ -44,7 +45,7 @@ class Clocks:
         """Blocks go apart: a row for each."""
         if not self.uniform or self.blocks == 1:
             return
-        for name in ("now", "fenced", "init_fenced", "synced"):
+        for name in ("now", "fenced", "fence_known", "init_fenced", "synced"):
             setattr(self, name, np.repeat(getattr(self, name), self.blocks, axis=0))
 
     def rows(self, rows: Array) -> Array:
@@ -127,6 +128,9 @@ class Clocks:
         """fence.proxy.async of the warps."""
         at = self.rows(rows)
         self.fenced[at, warps] = self.now[at, warps, warps]
+        known = self.now[at, warps].max(axis=1)
+        rows = at[:, 0]
+        self.fence_known[rows] = np.maximum(self.fence_known[rows], known)
         self.now[at, warps, warps] += 1
 
     def fence_init(self, rows: Array, warps: Array) -> None:

@@ -87,6 +87,10 @@ ASKING_HINT = (
     "let another thread or block write what the loop waits for, on every path; blocks are only "
     "sure to run beside each other when all of the grid fit on the chip"
 )
+PROXY_HINT = (
+    "put T.fence_proxy_async() behind the writes, in each thread that makes some, and the barrier "
+    "behind that; for cp.async that arrives at an mbarrier, behind the wait for it"
+)
 LANES_HINT = "put T.sync_warp() or a barrier between: lanes of a warp need not run in step"
 """These stand instead of the advice on a code where another is of use."""
 

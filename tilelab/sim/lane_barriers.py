@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tilelab.sim import findings as f
+from tilelab.sim.arrivals import Arrival, Copy
 from tilelab.sim.barriers import MBarriers
 from tilelab.sim.frame import Array
 from tilelab.sim.lanes import Lanes
@@ -89,28 +90,22 @@ class BarrierLanes(Lanes):
         when = int(self.group.clocks.own(self.frame.rows, np.array([warp]))[0, 0])
         barriers.init(self.frame.rows, which, self.per_row(count), warp, when)
 
-    def mbarrier_arrive(self, bar: Place, expect_bytes: Any, after: float = 0.0) -> None:
-        """Expect bytes, then arrive, once for every active lane; on the timeline not before
-        `after`."""
+    def mbarrier_arrive(self, bar: Place, expect_bytes: Any) -> None:
+        """Expect bytes, then arrive, once for every active lane."""
+        arrival = self.arrival(bar, self.clock.now)
+        num_bytes = self.per_row(expect_bytes) * arrival.lanes
+        arrival.count_in("expect" if np.any(num_bytes) else "arrive", num_bytes)
+
+    def arrival(self, bar: Place, done: float, copies: Sequence[Copy] = ()) -> Arrival:
+        """What the active lanes know and did, for others to learn at an mbarrier."""
         group, frame = self.group, self.frame
-        barriers, which = self.which(bar)
-        self.usable(barriers, which)
-        lanes = self.lanes_per_row()
-        num_bytes = self.per_row(expect_bytes) * lanes
-        clock = group.clocks.publish(frame.rows, self.warps())
-        surplus = barriers.arrive(frame.rows, which, lanes, num_bytes, clock)
-        if surplus.any():
-            at = int(surplus.argmax())
-            name = barriers.name(int(which[at]))
-            self.report(
-                f.BARRIER_MISUSE,
-                f"{name} gets more arrivals in one phase than the "
-                f"{int(barriers.count[frame.rows[at], which[at]])} it was initialised with", at,
-                buffer=barriers.buffer, index=barriers.index(int(which[at])),
-            )  # fmt: skip
-            group.stop(frame.rows[surplus])
-        kind = "expect" if np.any(num_bytes) else "arrive"
-        self.clock.arrive(barriers, frame.rows, which, self.memory.loc, kind, after)
+        which = self.which(bar)
+        self.usable(*which)
+        seen = group.clocks.publish(frame.rows, self.warps())
+        return Arrival(
+            group, copies, frame.rows, which, self.lanes_per_row(), seen, int(frame.lanes[0]),
+            self.memory.loc, self.clock, done,
+        )  # fmt: skip
 
     def mbarrier_expect(self, bar: Place, num_bytes: Any) -> None:
         """Expect bytes, for every active lane; no arrival."""

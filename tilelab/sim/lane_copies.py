@@ -6,48 +6,21 @@ Hides when a copy takes effect: as late as its wait allows, so that a missing wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tilelab.ir import Buffer
 from tilelab.sim import findings as f
 from tilelab.sim import tma
-from tilelab.sim.frame import Array, Frame, varies
+from tilelab.sim.arrivals import Copy
+from tilelab.sim.frame import Array, varies
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.lane_barriers import BarrierLanes
 from tilelab.sim.lanes import at_lane
-from tilelab.sim.place import Place, spread
+from tilelab.sim.place import Place
 from tilelab.sim.queues import Queue
-from tilelab.sim.shadow import ARRIVING, VALID
+from tilelab.sim.shadow import ARRIVING
 from tilelab.sim.timeline import ASYNC_COPIES, TMA, TMA_STORES, Clock
-
-
-@dataclass
-class Copy:
-    """One cp.async under way: values read, not yet in shared memory."""
-
-    buffer: Buffer
-    address: Any
-    values: Array
-    frame: Frame
-    num_bytes: int
-    loc: Any
-    finished: bool = False
-
-    def apart(self, acting: Array) -> tuple[Copy | None, Copy | None]:
-        """The part that the acting threads have started, and the rest."""
-        frame = self.frame
-        mine = acting[np.ix_(frame.rows, frame.lanes)]
-        if frame.mask is not None:
-            mine = mine & frame.mask
-        rest = ~mine if frame.mask is None else frame.mask & ~mine
-        if not rest.any():
-            return self, None
-        if not mine.any():
-            return None, self
-        return replace(self, frame=frame.masked(mine)), replace(self, frame=frame.masked(rest))
 
 
 class CopyLanes(BarrierLanes):
@@ -81,7 +54,7 @@ class CopyLanes(BarrierLanes):
         access = group.accessed(address, num_bytes, frame)
         group.shadow.set_state(access, ARRIVING, group.shared.owner(dst.buffer))
         self.copies.open.append(
-            Copy(dst.buffer, address, values, frame.kept(), num_bytes, memory.loc)
+            Copy(group, dst.buffer, address, values, frame.kept(), num_bytes, memory.loc)
         )
         moved = num_bytes * frame.active() / len(frame.rows)
         end = self.clock.copy(
@@ -107,30 +80,24 @@ class CopyLanes(BarrierLanes):
     def cp_async_wait(self, pending: int) -> Iterator[Any]:
         """Copies of all but the newest `pending` groups take effect."""
         for copy in self.copies.take(pending, self.acting()):
-            self._finish_copy(copy)
+            copy.finish()
         self.clock.finish(self.clock.copies, pending, self.frame.rows, self.memory.loc, "cp.async")
         return self._no_wait()
 
     def cp_async_arrive(self, bar: Place) -> None:
-        """The copies so far take effect, and their threads arrive."""
-        self.cp_async_commit()
-        for copy in self.copies.take(0, self.acting()):
-            self._finish_copy(copy)
-        self.mbarrier_arrive(bar, 0, self.clock.copies.take(0)[0])
+        """The threads arrive when their copies so far have come."""
+        copies = self.copies.started(self.acting())
+        for copy in copies:
+            copy.announce()
+        arrival = self.arrival(bar, max(self.clock.now, self.clock.copies.last()), copies)
+        if self.late and copies:
+            self.group.transfers.append(arrival)
+        else:
+            arrival.land()
 
     def _no_wait(self) -> Iterator[Any]:
         self.group.counters.add(self.memory.loc, "waits", len(self.frame.rows))
         return iter(())
-
-    def _finish_copy(self, copy: Copy) -> None:
-        copy.finished = True
-        group, size = self.group, copy.buffer.dtype.bytes
-        access = group.accessed(copy.address, copy.num_bytes, copy.frame)
-        group.shadow.set_state(access, VALID, group.shared.owner(copy.buffer))
-        if group.findings.wants(f.RACE):
-            group.shadow.write(access, group.clocks, copy.loc, ordinary=True, inserted=True)
-        where = copy.address + spread(len(copy.values), copy.frame) * size
-        group.shared.store(copy.buffer.dtype, where, copy.values, copy.frame)
 
     # ---- TMA ----------------------------------------------------------------------------------
 
@@ -175,7 +142,7 @@ class CopyLanes(BarrierLanes):
             if self.late:
                 group.transfers.append(transfer)
             else:
-                transfer.finish_load()
+                transfer.land()
 
     def tma_store(self, tensor_map: Any, src: Place, coords: Sequence[Any]) -> None:
         """Queue a box from shared to global memory."""

@@ -47,6 +47,10 @@ class Queue:
         count = max(len(self.groups) - pending, 0)
         return [item for group in self.groups[:count] for item in _started(group, acting)]
 
+    def started(self, acting: Acting = None) -> list[Any]:
+        """All work that the acting threads have under way."""
+        return [i for group in (*self.groups, self.open) for i in _started(group, acting)]
+
     def pending(self) -> list[Any]:
         """The work that has not been waited for."""
         return [i for group in (self.open, *self.groups) for i in group if not i.finished]

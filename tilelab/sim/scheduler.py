@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from tilelab.sim import findings as f
+from tilelab.sim.arrivals import Arrival
 from tilelab.sim.endless import ASKED
 from tilelab.sim.frame import Array
 from tilelab.sim.group import BlockGroup
@@ -62,6 +63,10 @@ class Scheduler:
     def _leftovers(self) -> None:
         """What the kernel leaves behind: copies nobody waited for, bytes nobody expected."""
         group = self.group
+        for transfer in group.transfers:
+            if isinstance(transfer, Arrival):
+                transfer.land()
+        group.transfers = [t for t in group.transfers if not isinstance(t, Arrival)]
         for transfer in group.transfers:
             buffer = transfer.place.buffer
             text = f"the kernel ends while a TMA load into {buffer.root.name} is still under way"
@@ -127,7 +132,7 @@ class Scheduler:
                 return i
         return 0
 
-    def _awaits(self, wait: PhaseWait, transfer: Transfer) -> bool:
+    def _awaits(self, wait: PhaseWait, transfer: Transfer | Arrival) -> bool:
         """Whether a copy completes at a barrier that holds somebody up."""
         if transfer.bar is None or transfer.bar[0] is not wait.barriers:
             return False
@@ -137,7 +142,7 @@ class Scheduler:
         return bool((blocked & (held[transfer.rows] == transfer.bar[1])).any())
 
     def _arrive(self, which: int) -> None:
-        self.group.transfers.pop(which).finish_load()
+        self.group.transfers.pop(which).land()
 
     # ---- nothing can go on --------------------------------------------------------------------
 

@@ -157,10 +157,8 @@ class Cells:
     def in_use(self, access: Access) -> tuple[int, str] | None:
         """(position, by what) of the first cell that an asynchronous operation still uses."""
         key = self._key(access)
-        for bad, what in ((self.state[key] == ARRIVING, "written"), (self.busy[key] > 0, "read")):
-            if bad.any():
-                return int(bad.argmax()), what
-        return None
+        uses = (self.state[key] == ARRIVING, "written"), (self.busy[key] > 0, "read")
+        return next(((int(bad.argmax()), what) for bad, what in uses if bad.any()), None)
 
     def hold(self, access: Access, change: int) -> None:
         """An asynchronous read of the cells begins (+1) or ends (-1)."""
@@ -168,9 +166,12 @@ class Cells:
         self.busy[key] = self.busy[key] + np.int8(change).astype(np.uint8)
 
     def proxy_gap(self, access: Access, clocks: Clocks) -> int | None:
-        """Position of the first cell whose ordinary write no fence.proxy.async followed."""
+        """Position of the first cell whose ordinary write no fence.proxy.async followed: the
+        writer's own one, or of whoever waited for the cp.async that arrived at an mbarrier."""
         key = self._key(access)
-        fenced = clocks.fenced[clocks.of(access.rows), self.write_warp[key]]
+        at = clocks.of(access.rows), self.write_warp[key]
+        copied = self.write_thread[key] == _NOBODY
+        fenced = np.where(copied, clocks.fence_known[at], clocks.fenced[at])
         bad = self.unfenced[key] & (self.write_clock[key] > fenced)
         return int(bad.argmax()) if bad.any() else None
 

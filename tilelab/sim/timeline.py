@@ -77,6 +77,10 @@ class Groups:
         self.groups.append((self.open, self.slot))
         self.open, self.slot = 0.0, None
 
+    def last(self) -> float:
+        """When all of it is done."""
+        return max([self.open, *(end for end, _ in self.groups)])
+
     def take(self, pending: int) -> tuple[float, int | None]:
         """When all groups but the newest `pending` are done, and the slot of the last of these;
         they are forgotten."""
@@ -204,13 +208,12 @@ class Clock:
 
     def arrive(
         self, barriers: MBarriers, rows: Array, which: Array, loc: Loc | None, kind: str,
-        after: float = 0.0,
+        time: float,
     ) -> None:  # fmt: skip
-        """Arrivals at mbarriers, not before `after`."""
-        time = max(self.now, after)
+        """Arrivals at mbarriers, at `time`."""
         if contribute(self.timeline, barriers, rows, which, time):
             one = _at(self.timeline, rows, which)
-            self.note(kind, self.now, self.now, loc, stage=one, name=barriers.name(one))
+            self.note(kind, time, time, loc, stage=one, name=barriers.name(one))
 
     def observe(self, barriers: MBarriers, rows: Array, which: Array, loc: Loc | None) -> None:
         """A wait at mbarriers is over."""

@@ -94,7 +94,7 @@ class Transfer:
             cells, np.full(len(cells), self.warp), rows, len(parts[0].cells), (len(parts), 1), None
         )
 
-    def finish_load(self) -> None:
+    def land(self) -> None:
         """The bytes arrive: shared memory changes, and the barrier counts them."""
         group = self.group
         global_boxes.note(self, stores=False)
@@ -257,7 +257,8 @@ def issue_load(transfer: Transfer) -> None:
         gap = group.shadow.proxy_gap(access, group.clocks)
         if gap is not None:
             text = "no fence.proxy.async stands between writing these bytes and the TMA load into "
-            _report_cell(transfer, access, gap, f.RACE, text + buffer.root.name, None)
+            text += buffer.root.name
+            _report_cell(transfer, access, gap, f.RACE, text, None, f.PROXY_HINT)
         by_write, by_read = group.shadow.write(
             access, group.clocks, transfer.loc, ordinary=False, inserted=True
         )
@@ -283,10 +284,10 @@ def issue_store(transfer: Transfer) -> None:
         _report_cell(
             transfer, access, bad[0], code, f"the TMA store reads {name} before it is written", None
         )
-    gap = group.shadow.proxy_gap(access, group.clocks)
+    gap = None if bad is not None else group.shadow.proxy_gap(access, group.clocks)
     if gap is not None and group.findings.wants(f.RACE):
         text = f"no fence.proxy.async stands between writing {name} and its TMA store"
-        _report_cell(transfer, access, gap, f.RACE, text, None)
+        _report_cell(transfer, access, gap, f.RACE, text, None, f.PROXY_HINT)
     if group.findings.wants(f.RACE):
         issuer = replace(access, threads=np.full(len(access.cells), transfer.thread))
         clash = group.shadow.read(issuer, group.clocks, transfer.loc, inserted=True)

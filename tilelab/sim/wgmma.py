@@ -204,10 +204,10 @@ class TensorCore:
                 "the copy into it has been waited for" if late else "it is written"
             )
             self._report(f.MISSING_WAIT if late else f.UNINITIALISED, text, product, access, bad[0])
-        gap = shadow.proxy_gap(access, group.clocks)
+        gap = None if bad is not None else shadow.proxy_gap(access, group.clocks)
         if gap is not None and group.findings.wants(f.RACE):
             text = f"no fence.proxy.async stands between writing {name} and the wgmma that reads it"
-            self._report(f.RACE, text, product, access, gap)
+            self._report(f.RACE, text, product, access, gap, hint=f.PROXY_HINT)
         shadow.hold(access, 1)
 
     def _report(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.sim.detection import (
     aliases,
+    arrivals,
     barriers,
     between,
     blocks,
@@ -45,7 +48,14 @@ CLASSES = {
         *orders.GLOBAL,
         *writers.GLOBAL,
     ],
-    "missing async wait": [*waits.ASYNC, *copies.ASYNC, *rings.ASYNC, *roles.ASYNC, *copied.ASYNC],
+    "missing async wait": [
+        *waits.ASYNC,
+        *copies.ASYNC,
+        *rings.ASYNC,
+        *roles.ASYNC,
+        *copied.ASYNC,
+        *arrivals.ASYNC,
+    ],
     "barrier divergence or deadlock": [
         *barriers.STUCK,
         *stuck.STUCK,
@@ -55,13 +65,32 @@ CLASSES = {
         *between.STUCK,
         *aliases.STUCK,
     ],
-    "slot reused too early": [*waits.SLOTS, *slots.SLOTS, *rings.SLOTS, *copied.SLOTS],
+    "slot reused too early": [
+        *waits.SLOTS,
+        *slots.SLOTS,
+        *rings.SLOTS,
+        *copied.SLOTS,
+        *arrivals.SLOTS,
+    ],
 }
 ENTRIES = [e for entries in CLASSES.values() for e in entries]
+ROOT = Path(__file__).parents[3]
 PLACELESS = ("TL2008", "TL2009", "TL2010")
 """Findings about threads and loops, not about an element of a buffer."""
 WITHOUT_BUFFER = ("named barrier", "setmaxnreg")
 every = pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+
+
+def test_the_documentation_counts_the_programs() -> None:
+    reads, writes, unset, shared, between, waits_, stuck_, slots_ = map(len, CLASSES.values())
+    text = " ".join((ROOT / "docs" / "simulator.md").read_text(encoding="utf-8").split())
+    assert (
+        f"`tests/sim/detection` holds {len(ENTRIES)} programs, each with one bug and a twin "
+        f"without it: out-of-bounds reads ({reads}) and writes ({writes}), uninitialised reads "
+        f"({unset}), "
+        f"races in shared ({shared}) and global memory ({between}), missing waits ({waits_}), "
+        f"divergence and deadlocks ({stuck_}), slots reused too early ({slots_})."
+    ) in text
 
 
 def test_each_class_has_enough_programs() -> None:
