@@ -34,6 +34,7 @@ ROUNDING = (
     "uninitialised-gemm",
     "reductions",
     "scans",
+    "rows",
 )
 """Programs whose sums the tensor core or the lanes take in another order than numpy."""
 
