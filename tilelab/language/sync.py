@@ -125,7 +125,9 @@ def syncthreads_or(predicate: Any) -> Expr:
 
 
 def fence_proxy_async() -> Stmt:
-    """Order ordinary writes to shared memory before later reads by TMA and wgmma."""
+    """Order ordinary writes before later reads by TMA and wgmma (PTX ISA, "Async proxy"): those to
+    shared memory, and to tensors that this kernel both writes and loads by TMA. Who wrote runs it,
+    before the barrier or flag; for a tensor, who has waited for these may."""
     return perform(FENCE_PROXY_ASYNC, what="T.fence_proxy_async")
 
 

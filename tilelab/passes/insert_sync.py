@@ -44,7 +44,7 @@ from tilelab.passes.shared_accesses import (
     shared_accesses,
 )
 from tilelab.passes.shared_lifetimes import overlapping
-from tilelab.passes.slot_fences import fence_slots
+from tilelab.passes.slot_fences import fence_slots, fence_tensors
 from tilelab.passes.staging_room import named_barriers
 from tilelab.passes.thread_ranges import Threads, threads_where
 from tilelab.target import WARP
@@ -153,7 +153,7 @@ class Syncer:
     def run(self) -> ThreadKernel:
         body = self.seq(self.kernel.body, Pending())
         synced = self.kernel if body is self.kernel.body else replace(self.kernel, body=body)
-        return fence_slots(synced, self.exempt)
+        return fence_tensors(fence_slots(synced, self.exempt))
 
     def accesses(self, node: Node) -> list[tuple[Buffer, str]]:
         """Accesses that barriers order; those to a view count for the storage."""

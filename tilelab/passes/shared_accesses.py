@@ -1,4 +1,4 @@
-"""Accesses of thread IR to shared memory, and how each is ordered.
+"""Accesses of thread IR to memory, and how each is ordered.
 
 Hides which operands of which instruction read or write.
 """
@@ -21,13 +21,14 @@ BARRIERS = frozenset({SYNCTHREADS, NAMED_BARRIER_SYNC}) | BLOCK_BARRIERS
 _ROLE_MODES = {"reads": (READ,), "writes": (WRITE,), "updates": (READ, WRITE)}
 
 
-def shared_accesses(node: Node) -> Iterator[tuple[Buffer, str]]:
-    """Every access to shared memory under `node`: the buffer, and how."""
+def shared_accesses(node: Node, scope: Scope = Scope.SHARED) -> Iterator[tuple[Buffer, str]]:
+    """Every access to shared memory (or another) under `node`, but by TMA to tensors: the buffer,
+    and how."""
     for n in walk(node):
         find = _ACCESS.get(type(n))
         if find is not None:
             for buffer, mode in find(n):
-                if buffer.scope is Scope.SHARED:
+                if buffer.scope is scope:
                     yield buffer, mode
 
 

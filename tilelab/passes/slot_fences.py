@@ -1,4 +1,5 @@
-"""Fences where threads or cp.async fill a pipeline's slots and the asynchronous proxy reads them.
+"""Fences where threads or cp.async fill a pipeline's slots and the asynchronous proxy reads them,
+and which memory fences are for.
 
 insert-sync leaves slots out, because their ring orders them; but who reads them is known only once
 tile ops are lowered, wherever in the loop they stand. Hides which writes are not yet fenced.
@@ -10,11 +11,16 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
-from tilelab.ir import Break, Continue, For, If, Node, Seq, Stmt, While, walk
-from tilelab.passes.shared_accesses import ASYNC_READ, BARRIERS, WRITE, shared_accesses
+from tilelab.ir import Break, Continue, For, If, Node, Scope, Seq, Stmt, While, walk
+from tilelab.ir.rewrite import map_statements
+from tilelab.passes.shared_accesses import ASYNC_READ, ATOMIC, BARRIERS, WRITE, shared_accesses
 from tilelab.target import Feature
-from tilelab.thread.intrinsics.barrier import FENCE_PROXY_ASYNC, MBARRIER_ARRIVE
-from tilelab.thread.nodes import Invoke, ThreadKernel, WarpRoles
+from tilelab.thread.intrinsics.barrier import (
+    FENCE_PROXY_ASYNC,
+    FENCE_PROXY_ASYNC_ALL,
+    MBARRIER_ARRIVE,
+)
+from tilelab.thread.nodes import Invoke, TensorMap, ThreadKernel, WarpRoles
 
 WHY = "wgmma reads what threads and cp.async wrote"
 
@@ -30,6 +36,26 @@ def fence_slots(kernel: ThreadKernel, rings: Collection[int]) -> ThreadKernel:
     fencer = _Fencer(slots, kernel)
     body = fencer.seq(kernel.body, set())
     return kernel if body is kernel.body else replace(kernel, body=body)
+
+
+def fence_tensors(kernel: ThreadKernel) -> ThreadKernel:
+    """Where TMA loads a tensor that threads of the kernel write, its proxy fences, which the
+    program has placed, are for global memory as well."""
+    calls = [n for n in walk(kernel.body) if isinstance(n, Invoke)]
+    loads = [n for n in calls if any(p.role == "barrier" for p in n.intrinsic.operands)]
+    loaded = {id(o.tensor) for n in loads for o in n.operands if isinstance(o, TensorMap)}
+    if not loaded:
+        return kernel
+    modes = shared_accesses(kernel.body, Scope.GLOBAL)
+    if not loaded & {id(b.storage) for b, mode in modes if mode in (WRITE, ATOMIC)}:
+        return kernel
+
+    def widened(node: Node) -> Node:
+        if isinstance(node, Invoke) and node.intrinsic is FENCE_PROXY_ASYNC:
+            return replace(node, intrinsic=FENCE_PROXY_ASYNC_ALL)
+        return node
+
+    return replace(kernel, body=map_statements(kernel.body, widened))
 
 
 class _Fencer:

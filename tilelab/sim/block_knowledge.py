@@ -16,6 +16,8 @@ from tilelab.sim.clocks import Clocks
 from tilelab.sim.frame import Array
 from tilelab.target import WARP
 
+FENCED = 1
+"""The plane of clocks that tells what lies before a proxy fence."""
 _MOST = 32
 """What lanes have heard is kept apart of so many times; before that, all are taken to know it."""
 
@@ -27,7 +29,7 @@ class _Heard:
     warp: int
     lanes: Array  # (32,)
     time: int
-    clocks: Array  # (blocks + 1, units)
+    clocks: Array  # (planes, blocks + 1, units)
 
     def reaches(self, threads: Array, clocks: Clocks, at: Any) -> Array:
         """Which threads of the block know it now; `at`: where the block's clocks are."""
@@ -42,16 +44,18 @@ class _Heard:
 
 
 class Knowledge:
-    """One block's; clocks of others are (blocks + 1, units), a unit being `unit` threads."""
+    """One block's; clocks of others are (planes, blocks + 1, units), a unit being `unit` threads:
+    what it knows of, and, where that plane is kept, the part that is known to lie before a
+    fence.proxy.async (FENCED)."""
 
-    def __init__(self, block: int, shape: tuple[int, int], unit: int) -> None:
+    def __init__(self, block: int, shape: tuple[int, int, int], unit: int) -> None:
         self._block, self._shape, self._unit = block, shape, unit
         self._all = np.zeros(shape, np.int32)  # what every thread knows
         self._some: list[_Heard] = []
         self._read: list[_Heard] = []  # what has been read, with no fence behind it yet
         self._seen: dict[tuple[int, bytes], Any] = {}  # what each set of lanes read last
         # Of each thread of the block, the time of its last fence; of lanes, what they knew then.
-        self._fences = np.zeros(shape[1], np.int32)
+        self._fences = np.zeros(shape[2], np.int32)
         self._fenced: dict[int, list[tuple[Array, Array]]] = {}
 
     @property
@@ -89,13 +93,13 @@ class Knowledge:
 
     def _hear(self, heard: _Heard, clocks: Clocks, row: int) -> None:
         at: Any = clocks.of(row)
-        own = heard.clocks[self._block + 1].reshape(-1, WARP // self._unit).max(1)
+        own = heard.clocks[0, self._block + 1].reshape(-1, WARP // self._unit).max(1)
         if (own > clocks.now[at, heard.warp, : len(own)]).any():  # warps of this very block
             seen = np.zeros((1, clocks.actors), np.int32)
             seen[0, : len(own)] = own
             clocks.observe(np.array([row]), np.array([heard.warp]), seen)
             at = clocks.of(row)
-        everyone = np.arange(self._shape[1] * self._unit)
+        everyone = np.arange(self._shape[2] * self._unit)
         self._some.append(heard)
         for i, one in enumerate(self._some):
             if i < len(self._some) - _MOST or bool(one.reaches(everyone, clocks, at).all()):
@@ -104,7 +108,7 @@ class Knowledge:
 
     def _own(self, warp: int, lanes: Array, clocks: Clocks, at: Any) -> Array:
         """What lanes of a warp know of the units of their own block."""
-        warps = self._shape[1] * self._unit // WARP
+        warps = self._shape[2] * self._unit // WARP
         seen = np.repeat(clocks.now[at, warp, :warps], WARP // self._unit)
         if self._unit == 1:
             own = slice(warp * WARP, (warp + 1) * WARP)
@@ -133,19 +137,30 @@ class Knowledge:
         for heard in self._some if fenced else ():
             if heard.reaches(threads, clocks, at).any():
                 np.maximum(out, heard.clocks, out=out)
-        np.maximum(out[self._block + 1], own, out=out[self._block + 1])
+        mine = out[:, self._block + 1]
+        np.maximum(mine[0], own, out=mine[0])
+        if len(mine) > 1:
+            fenced = np.repeat(clocks.fence_known[at, : clocks.warps], WARP // self._unit)
+            np.maximum(mine[FENCED], np.minimum(own, fenced), out=mine[FENCED])
         return out
 
+    def fence_proxy(self, threads: Array, clocks: Clocks, at: Any) -> None:
+        """Threads fence for the asynchronous proxy what they know of other blocks."""
+        np.maximum(self._all[0], self._all[FENCED], out=self._all[FENCED])
+        for heard in self._some:
+            if heard.reaches(threads, clocks, at).any():
+                heard.clocks = np.maximum(heard.clocks[:1], heard.clocks)
+
     def covers(
-        self, threads: Array | None, other: tuple[Array, ...], clocks: Clocks, at: Any
+        self, threads: Array | None, other: tuple[Array, ...], clocks: Clocks, at: Any, plane: int
     ) -> Array:
         """Whether threads (None: any) know of accesses of `other` blocks, as BlockOrder has it."""
         block, thread, when = other
-        one = block < self._shape[0] - 1
+        one = block < self._shape[1] - 1
         place: Any = (np.where(one, block + 1, 0), thread // self._unit)
-        known = _holds(self._all, place, one, when)
+        known = _holds(self._all[plane], place, one, when)
         for heard in self._some:
-            held = _holds(heard.clocks, place, one, when)
+            held = _holds(heard.clocks[plane], place, one, when)
             known |= held if threads is None else held & heard.reaches(threads, clocks, at)
         return known
 

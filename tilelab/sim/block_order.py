@@ -40,18 +40,19 @@ class _Told:
 
 
 class BlockOrder:
-    """Knowledge of blocks 0 to `blocks` - 1 of one launch of a kernel."""
+    """Knowledge of blocks 0 to `blocks` - 1 of one launch of a kernel. `fenced`: also of what lies
+    before a proxy fence, for kernels with TMA loads of what they write."""
 
-    def __init__(self, kernel: ThreadKernel, blocks: int) -> None:
+    def __init__(self, kernel: ThreadKernel, blocks: int, fenced: bool) -> None:
         calls = [n for n in walk(kernel.body) if isinstance(n, Invoke)]
         self.used = any(map(tells, calls)) and any(n.intrinsic.fences for n in calls)
         self._blocks = blocks
         threads = -(-kernel.num_threads // WARP) * WARP
         self._unit = 1 if (blocks + 1) ** 2 * threads <= _MOST else WARP
-        self._shape = blocks + 1, threads // self._unit
+        self._shape = 2 if fenced else 1, blocks + 1, threads // self._unit
         self._known: dict[int, Knowledge] = {}
         self._told: dict[tuple[Buffer, int], _Told] = {}
-        self._exact = (blocks + 1) ** 2 * self._shape[1] <= _MOST
+        self._exact = (blocks + 1) ** 2 * self._shape[0] * self._shape[2] <= _MOST
 
     def _of(self, block: int) -> Knowledge:
         found = self._known.get(block)
@@ -81,7 +82,7 @@ class BlockOrder:
                 if published is not None:
                     told = told or self._told.setdefault(place, _Told(np.zeros_like(published)))
                     told.add(published)
-        size = self._shape[0] * self._shape[1]
+        size = int(np.prod(self._shape))
         self._exact = (len(self._told) + len(self._known)) * size <= _MOST
 
     def fence(self, blocks: Array, threads: Array, clocks: Clocks, first_block: int) -> None:
@@ -90,13 +91,21 @@ class BlockOrder:
         for block in np.unique(blocks).tolist() if self._exact else ():
             self._of(block).fence(threads[blocks == block], clocks, block - first_block)
 
+    def fence_proxy(self, blocks: Array, threads: Array, clocks: Clocks, first_block: int) -> None:
+        """Threads (their blocks, their numbers in them) fence for the asynchronous proxy, by which
+        what they know of may be read from now on."""
+        for block in np.unique(blocks).tolist() if self._exact and self._shape[0] > 1 else ():
+            at = clocks.of(block - first_block)
+            self._of(block).fence_proxy(threads[blocks == block], clocks, at)
+
     def unknown(
         self, by: tuple[Array, Array], other: tuple[Array, Array, Array], clocks: Clocks,
-        first_block: int, whole: bool,
+        first_block: int, whole: bool, plane: int = 0,
     ) -> Array:  # fmt: skip
         """Where threads `by` (numbers of their blocks, and theirs) do not know of accesses by
         `other`: block (a number of no block: of several), thread and time of its warp's clock (0:
-        a copy, which barriers order). `whole`: what any thread of a block knows counts."""
+        a copy, which barriers order). `whole`: what any thread of a block knows counts. `plane`:
+        of the clocks."""
         blocks, threads = by
         bad = np.full(blocks.shape, self._exact)
         for block in np.unique(blocks).tolist() if self._exact else ():
@@ -105,7 +114,7 @@ class BlockOrder:
                 theirs = tuple(np.broadcast_to(o, bad.shape)[on] for o in other)
                 mine = None if whole else np.broadcast_to(threads, bad.shape)[on]
                 at = clocks.of(block - first_block)
-                bad[on] = ~self._known[block].covers(mine, theirs, clocks, at)
+                bad[on] = ~self._known[block].covers(mine, theirs, clocks, at, plane)
         return bad
 
 

@@ -89,7 +89,13 @@ ASKING_HINT = (
 )
 PROXY_HINT = (
     "put T.fence_proxy_async() behind the writes, in each thread that makes some, and the barrier "
-    "behind that; for cp.async that arrives at an mbarrier, behind the wait for it"
+    "(for another block, the flag) behind that; for cp.async that arrives at an mbarrier, behind "
+    "the wait for it"
+)
+STORED_HINT = (
+    "wait for all of the TMA store where it is made, T.tma_store_wait(0, read=False), then comes "
+    "the barrier (for another block, the flag): without read=False its source may be reused, and "
+    "no more"
 )
 LANES_HINT = "put T.sync_warp() or a barrier between: lanes of a warp need not run in step"
 """These stand instead of the advice on a code where another is of use."""

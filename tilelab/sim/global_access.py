@@ -87,14 +87,16 @@ class GlobalReports(CheckedBase):
         return found != 0, found
 
     def _landed(self, place: Place, frame: Frame, what: str) -> None:
-        """Report touching what a TMA store of the same block has not written yet."""
+        """Report touching what a TMA store of the same block has not written yet, and reading what
+        one of any block has not, where blocks know of each other."""
         group = self.group
         if not group.landing or not group.findings.wants(f.MISSING_WAIT):
             return
         shaped = [np.asarray(i) for i in place.indices]
         shape = np.broadcast_shapes(frame.shape, *(i.shape for i in shaped))
         where = [np.broadcast_to(i, shape) for i in shaped]
-        rows = np.broadcast_to(frame.rows[:, None], shape)
+        every = what == "read" and group.order.told
+        rows = None if every else np.broadcast_to(frame.rows[:, None], shape)
         bad = still_stored(group.landing, place.buffer, where, rows)
         mask = self._effective_mask(frame)
         if bad is None or not (bad if mask is None else bad & mask).any():
@@ -107,9 +109,8 @@ class GlobalReports(CheckedBase):
             f"{name}[{', '.join(map(str, index))}] is {what} before the TMA store to it is complete"
         )
         self.report(
-            f.MISSING_WAIT, text, frame, first[-2:], place.buffer, index,
-            hint="wait for all of the store: T.tma_store_wait(0, read=False), then a barrier",
-        )  # fmt: skip
+            f.MISSING_WAIT, text, frame, first[-2:], place.buffer, index, hint=f.STORED_HINT
+        )
 
     def _unordered(self, marks: Marks, old: Array, what: str, entries: _Entries) -> Array:
         group, mine = self.group, entries.mine
@@ -177,7 +178,7 @@ class GlobalReports(CheckedBase):
             if block is not None:
                 who = f"block {coordinates(block, self.group.grid)}"
             text = f"a {kinds[0]} of {what}, which {who} has {kinds[1]} in the same launch"
-            hint = f.TOLD_HINT if self.group.order.told else f.BETWEEN_BLOCKS_HINT
+            hint = self.group.order.hint(other)
         self.report(f.RACE, text, frame, entries.place(entry), buffer, index, loc, hint)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, bits_differ
-from tilelab.sim.global_order import block_of, clock_of, thread_of, with_read, written_by
+from tilelab.sim.global_order import NEVER, block_of, clock_of, split_by, thread_of, with_read
 from tilelab.sim.speech import coordinates
 from tilelab.target import WARP
 from tilelab.thread import TensorMap
@@ -39,16 +39,21 @@ def overlap(start: Sequence[int], box: Sequence[int], shape: Sequence[int]) -> t
     return tuple(inside), tuple(within)
 
 
-def note(transfer: Transfer, stores: bool, data: Array | None = None) -> None:
+def note(transfer: Transfer, stores: bool, data: Array | None = None, waited: bool = True) -> None:
     """Record the boxes of a transfer that takes effect now, and report races; `data` are the
-    bytes that a store brings."""
+    bytes that a store brings, `waited`: whether its thread has waited until it was complete."""
     group, tensor_map = transfer.group, transfer.tensor_map
     _note_values(transfer, stores)
     marks = group.order.marks(tensor_map.tensor) if group.findings.wants(f.RACE) else None
     if marks is None or (not stores and marks.reads is None):
         return
-    thread, box = np.array([transfer.warp * WARP]), tuple(reversed(tensor_map.box))
-    stamps = group.order.stamp(group.numbers[transfer.rows], thread, 0, (transfer.loc, True))
+    thread, box = np.array([transfer.thread]), tuple(reversed(tensor_map.box))
+    times: Any = 0
+    if stores:
+        times = group.clocks.own(transfer.rows, thread // WARP) if waited else NEVER
+    stamps = group.order.stamp(
+        group.numbers[transfer.rows], thread, times, (transfer.loc, True), by_tma=stores
+    )
     array = box_view(group.arrays[tensor_map.tensor], tensor_map)
     writes = box_view(marks.writes, tensor_map)
     reads = None if marks.reads is None else box_view(marks.reads.last, tensor_map)
@@ -95,54 +100,102 @@ def _note_values(transfer: Transfer, stores: bool) -> None:
 
 
 def before_load(transfer: Transfer) -> None:
-    """Report a TMA load, about to be issued, of what its block's TMA stores have not written yet,
-    or of what its threads have written without a barrier, or a proxy fence, in between."""
+    """Report a TMA load, about to be issued, of what TMA stores have not written yet, or of what
+    threads have written without a barrier (or flag), or a proxy fence, in between."""
     _check_landed(transfer)
     group, tensor_map = transfer.group, transfer.tensor_map
-    buffer = tensor_map.tensor
-    marks = group.order.marks(buffer) if group.findings.wants(f.RACE) else None
+    marks = group.order.marks(tensor_map.tensor) if group.findings.wants(f.RACE) else None
     if marks is None:
         return
-    box, clocks = tuple(reversed(tensor_map.box)), group.clocks
+    box = tuple(reversed(tensor_map.box))
     writes = box_view(marks.writes, tensor_map)
+    thread = np.array([transfer.thread])
     for row, start in zip(transfer.rows, transfer.coords[:, ::-1].tolist(), strict=True):
         inside, _ = overlap(start, box, writes.shape)
-        own = written_by(writes[inside], int(group.numbers[row]))
-        if not len(own) or group.dead[row]:
+        there, number = writes[inside], group.numbers[[row]]
+        own, others = split_by(there, int(number[0]))
+        if group.dead[row] or not len(own) + len(others):
             continue
-        at, writers = clocks.of(row), thread_of(own) // WARP
-        late = clock_of(own) > clocks.now[at, transfer.warp, writers]
-        bare = clock_of(own) > clocks.fenced[at, writers]
-        if not (late | bare).any():
-            continue
-        what = "a barrier" if late.any() else "fence.proxy.async"
-        text = f"a TMA load reads what threads have written to {buffer.root.name}, without {what} "
-        mark = int(own[int((late if late.any() else bare).argmax())])
-        group.report(
-            f.RACE, text + "in between", transfer.loc, row=int(row), thread=transfer.warp * WARP,
-            buffer=buffer, index=_by_axis(tensor_map, list(reversed(start))),
-            other=group.order.place(mark)[0],
-            hint="put T.fence_proxy_async() and a barrier between the stores and the copy",
-        )  # fmt: skip
-        return
+        mine = int(group.order.stamp(number, thread, 0, (transfer.loc, True))[0, 0])
+        if _unfenced(transfer, int(row), inside, there, own, mine):
+            return
+        if len(others) and _from_others(transfer, int(row), inside, there, others, mine):
+            return
+
+
+def _unfenced(
+    transfer: Transfer, row: int, inside: Any, there: Array, on: Array, mine: int
+) -> bool:
+    """Report what threads of the same block wrote without a barrier or a proxy fence."""
+    clocks = transfer.group.clocks
+    own = there.reshape(-1)[on]
+    at, writers = clocks.of(row), thread_of(own) // WARP
+    late = clock_of(own) > clocks.now[at, transfer.warp, writers]
+    bare = clock_of(own) > clocks.fence_known[at, writers]
+    bad, what = (late, "a barrier") if late.any() else (bare, "fence.proxy.async")
+    if not bad.any():
+        return False
+    _report(
+        transfer, row, inside, there, int(on[int(bad.argmax())]), "a TMA load reads what threads "
+        f"have written to {{name}}, without {what} in between", f.PROXY_HINT,
+    )  # fmt: skip
+    return True
+
+
+def _from_others(
+    transfer: Transfer, row: int, inside: Any, there: Array, on: Array, mine: int
+) -> bool:
+    """Report what other blocks wrote without an order that this thread knows of, or a proxy fence
+    behind the writes."""
+    order, group = transfer.group.order, transfer.group
+    found, first = there.reshape(-1)[on], int(group.numbers[0])
+    bad = order.unordered(found, np.array(mine), group.clocks, first)
+    text, hint = "a TMA load reads elements of {name} which {who} has written in the same ", ""
+    text += "launch"
+    if not bad.any():
+        bad = order.unfenced(found, mine, group.clocks, first)
+        text = "a TMA load reads what threads of {who} have written to {name}, without "
+        text, hint = text + "fence.proxy.async in between", f.PROXY_HINT
+    if bad.any():
+        _report(transfer, row, inside, there, int(on[int(bad.argmax())]), text, hint)
+    return bool(bad.any())
+
+
+def _report(
+    transfer: Transfer, row: int, inside: Any, marks: Array, entry: int, text: str, hint: str = ""
+) -> None:
+    """A race of a box with one of earlier accesses `marks` to the part of it inside a tensor;
+    `text` names the {name} of the tensor, and {who} made the access."""
+    group, buffer, order = transfer.group, transfer.tensor_map.tensor, transfer.group.order
+    mark, bad = int(marks.reshape(-1)[entry]), np.zeros(marks.shape, np.bool_)
+    bad.reshape(-1)[entry] = True
+    block = block_of(mark)
+    who = "another block" if block is None else f"block {coordinates(block, group.grid)}"
+    group.report(
+        f.RACE, text.format(name=buffer.root.name, who=who), transfer.loc, row=row,
+        thread=transfer.warp * WARP, buffer=buffer, index=_element(transfer, inside, bad),
+        other=order.place(mark)[0], hint=hint or order.hint(mark),
+    )  # fmt: skip
 
 
 def _check_landed(transfer: Transfer) -> None:
-    """Report a load from where TMA stores of the same block are still to write."""
+    """Report a load from where TMA stores of the same block (or, where blocks know of each other,
+    of any) are still to write."""
     group, buffer = transfer.group, transfer.tensor_map.tensor
     for store in group.landing if group.findings.wants(f.MISSING_WAIT) else ():
         if store.tensor_map.tensor is not buffer:
             continue
-        for i, row in enumerate(transfer.rows):
-            its = store.coords[store.rows == row]
-            if not len(its) or not _meet(transfer.tensor_map, transfer.coords[i], store, its[0]):
+        near = store.rows == transfer.rows[:, None]
+        for i, k in np.argwhere(near | group.order.told).tolist():
+            row, its = transfer.rows[i], store.coords[k]
+            if group.dead[row] or not _meet(transfer.tensor_map, transfer.coords[i], store, its):
                 continue
-            first = np.maximum(transfer.coords[i], its[0])  # of both boxes
+            first = np.maximum(transfer.coords[i], its)  # of both boxes
             text = f"a TMA load reads {buffer.root.name} before the TMA store to it is complete"
             group.report(
                 f.MISSING_WAIT, text, transfer.loc, row=int(row), thread=transfer.warp * WARP,
                 buffer=buffer, index=_by_axis(transfer.tensor_map, first.tolist()), other=store.loc,
-                hint="wait for all of the store: T.tma_store_wait(0, read=False), then a barrier",
+                hint=f.STORED_HINT,
             )  # fmt: skip
             return
 
@@ -162,17 +215,17 @@ def _meet(tensor_map: TensorMap, start: Array, other: Transfer, its: Array) -> b
 
 
 def still_stored(
-    transfers: Sequence[Transfer], buffer: Buffer, where: Sequence[Array], rows: Array
+    transfers: Sequence[Transfer], buffer: Buffer, where: Sequence[Array], rows: Array | None
 ) -> Array | None:
     """Which elements (indices, with the block of the group that touches each) lie in boxes that
-    TMA stores of their block have not written yet; None: none."""
+    TMA stores of their block have not written yet; None: none. No `rows`: those of any block."""
     bad: Array | None = None
     for transfer in transfers:
         tensor_map = transfer.tensor_map
         if tensor_map.tensor is not buffer:
             continue
         for row, start in zip(transfer.rows, transfer.coords.tolist(), strict=True):
-            hit = rows == row
+            hit: Any = True if rows is None else rows == row
             for axis, first, extent in zip(tensor_map.axes, start, tensor_map.box, strict=True):
                 hit = hit & (where[axis] >= first) & (where[axis] < first + extent)
             bad = hit if bad is None else bad | hit
@@ -202,15 +255,7 @@ def _check(
     old, new = values
     if new is not None and bad.any():
         bad &= bits_differ(old, new)
-    if not bad.any():
-        return
-    mark = int(earlier.reshape(-1)[int(bad.argmax())])
-    block, buffer = block_of(mark), transfer.tensor_map.tensor
-    who = "another block" if block is None else f"block {coordinates(block, group.grid)}"
-    verb = "load reads" if new is None else "store writes"
-    text = f"a TMA {verb} elements of {buffer.root.name} which {who} has {what} in the same launch"
-    group.report(
-        f.RACE, text, transfer.loc, row=int(transfer.rows[i]), thread=transfer.warp * 32,
-        buffer=buffer, index=_element(transfer, inside, bad.reshape(earlier.shape)),
-        other=group.order.place(mark)[0], hint=f.BETWEEN_BLOCKS_HINT,
-    )  # fmt: skip
+    if bad.any():
+        verb = "load reads" if new is None else "store writes"
+        text = f"a TMA {verb} elements of {{name}} which {{who}} has {what} in the same launch"
+        _report(transfer, int(transfer.rows[i]), inside, earlier, int(bad.argmax()), text)

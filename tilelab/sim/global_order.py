@@ -16,6 +16,8 @@ import numpy as np
 
 from tilelab.errors import Loc
 from tilelab.ir import Buffer, Load, Node, Scope, Store, walk
+from tilelab.sim import findings as f
+from tilelab.sim.block_knowledge import FENCED
 from tilelab.sim.block_order import BlockOrder, tells
 from tilelab.sim.clocks import Clocks
 from tilelab.sim.writers import Writers
@@ -24,10 +26,12 @@ from tilelab.thread import Invoke, Ref, TensorMap, ThreadKernel, VectorCopy
 
 Array = np.ndarray[Any, Any]
 
-# An access: block + 1, thread, clock of its warp, place in the program. 0 stands for none.
+# An access: block + 1, thread, clock of its warp, whether TMA made it, place in the program. 0
+# stands for none.
 _CLOCK_AT, _THREAD_AT, _BLOCK_AT, _SEVERAL = 10, 28, 38, 1 << 62
 _WARP_AT = _THREAD_AT + 5
-_MOST_LOCS, _MOST_CLOCKS = (1 << _CLOCK_AT) - 1, (1 << (_THREAD_AT - _CLOCK_AT)) - 1
+_BY_TMA = 1 << (_CLOCK_AT - 1)
+_MOST_LOCS, NEVER = _BY_TMA - 1, (1 << (_THREAD_AT - _CLOCK_AT)) - 1
 _MOST_BLOCKS = (1 << 24) - 2
 
 
@@ -81,7 +85,7 @@ class Marks:
         other = ~same_thread(old, mine) | (self.writers.sets(where) != 0)
         if self.atomics is not None:
             other &= self.atomics.last[where] == 0
-        return np.where(other & (clock_of(old) > 0), old, 0)
+        return np.where(other & ordinary(old), old, 0)
 
     def wrote(self, where: Any, mine: Array, same: Array, follows: Array) -> None:
         """Keep a write to each element; `same`: what `rewritten` found where the value stays what
@@ -138,7 +142,9 @@ class GlobalOrder:
         self._watched = ({*self._written} | (self._updated & self._read)) - self._viewed
         if blocks > _MOST_BLOCKS:
             self._watched.clear()
-        self.between = BlockOrder(kernel, min(blocks, _MOST_BLOCKS))
+        loaded = {b for n in nodes for b in _boxes(n)}
+        mixed = bool(loaded & {b for n in nodes for b in _writes(n)})
+        self.between = BlockOrder(kernel, min(blocks, _MOST_BLOCKS), mixed)
         self._arrays = arrays
         self._marks: dict[Buffer, Marks] = {}
         self._locs: list[tuple[Loc | None, bool]] = [(None, False)]
@@ -197,6 +203,12 @@ class GlobalOrder:
         """Where an access stands in the program, and whether the compiler inserted it."""
         return self._locs[mark & _MOST_LOCS]
 
+    def hint(self, mark: int) -> str:
+        """What to do about an access of another block."""
+        if by_tma(mark):
+            return f.STORED_HINT
+        return f.TOLD_HINT if self.told else f.BETWEEN_BLOCKS_HINT
+
     def _number(self, loc: Loc | None, inserted: bool) -> int:
         key = (id(loc), inserted)
         found = self._numbers.get(key)
@@ -208,20 +220,32 @@ class GlobalOrder:
         return found
 
     def stamp(
-        self, blocks: Array, threads: Array, when: Any, place: tuple[Loc | None, bool]
-    ) -> Array:
+        self, blocks: Array, threads: Array, when: Any, place: tuple[Loc | None, bool],
+        by_tma: bool = False,
+    ) -> Array:  # fmt: skip
         """Accesses by (blocks, threads) at times `when` of their warps, (blocks or 1, threads), to
-        be kept per element; time 0: asynchronous ones, ordered otherwise. `place` as `place()`
-        gives it."""
-        times = np.minimum(np.asarray(when, np.int64), _MOST_CLOCKS)
-        mine = (threads.astype(np.int64) << _THREAD_AT) | (times << _CLOCK_AT)
+        be kept per element; time 0: asynchronous ones, ordered otherwise; NEVER: stores that
+        nobody has waited for. `place` as `place()` gives it."""
+        times = np.minimum(np.asarray(when, np.int64), NEVER)
+        mine = (threads.astype(np.int64) << _THREAD_AT) | (times << _CLOCK_AT) | _BY_TMA * by_tma
         return ((blocks.astype(np.int64)[:, None] + 1) << _BLOCK_AT) | (mine | self._number(*place))
+
+    def unfenced(self, marks: Array, mine: int, clocks: Clocks, first_block: int) -> Array:
+        """Where a thread (the access `mine`) knows of no proxy fence behind earlier ordinary
+        accesses of other blocks."""
+        if not self.between.used:
+            return np.zeros(marks.shape, np.bool_)
+        by = np.broadcast_to((mine >> _BLOCK_AT) - 1, marks.shape), thread_of(mine)
+        other = (marks >> _BLOCK_AT) - 1, thread_of(marks), clock_of(marks)
+        bare = self.between.unknown(by, other, clocks, first_block, False, plane=FENCED)
+        return bare & ordinary(marks)
 
     def unordered(
         self, marks: Array, mine: Array, clocks: Clocks, first_block: int, copies: bool = False
     ) -> Array:
         """Where earlier accesses `marks` have no order with accesses `mine` (made by blocks of one
         group, which begins with `first_block`). `copies`: not within a block."""
+        mine = np.broadcast_to(mine, marks.shape)
         other_block = (marks >> _BLOCK_AT) != (mine >> _BLOCK_AT)
         when, that = clock_of(marks), thread_of(marks)
         bad = (marks != 0) & other_block
@@ -243,12 +267,24 @@ def thread_of(marks: Any) -> Any:
 
 def clock_of(marks: Any) -> Any:
     """The time, on its warp's clock, of packed accesses; 0: asynchronous."""
-    return (marks >> _CLOCK_AT) & _MOST_CLOCKS
+    return (marks >> _CLOCK_AT) & NEVER
 
 
-def written_by(marks: Array, block: int) -> Array:
-    """Those of packed accesses that are ordinary ones of one block."""
-    return marks[(marks >> _BLOCK_AT == block + 1) & (clock_of(marks) > 0)]
+def by_tma(marks: Any) -> Any:
+    """Where packed accesses are TMA stores."""
+    return marks & _BY_TMA != 0
+
+
+def ordinary(marks: Any) -> Any:
+    """Where packed accesses are those of threads."""
+    return (clock_of(marks) > 0) & ~by_tma(marks)
+
+
+def split_by(marks: Array, block: int) -> tuple[Array, Array]:
+    """Positions, in flat order, of the ordinary accesses of one block, and of those of others."""
+    marks = marks.reshape(-1)
+    own = marks >> _BLOCK_AT == block + 1
+    return np.flatnonzero(own & ordinary(marks)), np.flatnonzero((marks != 0) & ~own)
 
 
 def block_of(mark: int) -> int | None:
@@ -297,6 +333,13 @@ def _copied(n: VectorCopy) -> list[Buffer]:
 _WRITERS: dict[type[Node], Callable[[Any], list[Buffer]]] = {
     Store: _stored, VectorCopy: _copied, Invoke: _invoked,
 }  # fmt: skip
+
+
+def _boxes(n: Node) -> list[Buffer]:
+    """Tensors that a TMA load reads."""
+    if not isinstance(n, Invoke) or not n.intrinsic.name.startswith("tma_load"):
+        return []
+    return [o.tensor for o in n.operands if isinstance(o, TensorMap)]
 
 
 def reads_of(n: Node) -> list[Buffer]:

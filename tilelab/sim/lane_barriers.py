@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from tilelab.sim import findings as f
 from tilelab.sim.arrivals import Arrival, Copy
 from tilelab.sim.barriers import MBarriers
+from tilelab.sim.clocks import Clocks
 from tilelab.sim.frame import Array
 from tilelab.sim.lanes import Lanes
 from tilelab.sim.place import Place
@@ -158,21 +159,23 @@ class BarrierLanes(Lanes):
         """Order accesses of this thread for another proxy."""
         if kind == "proxy_async":
             self.group.clocks.fence(self.frame.rows, self.warps())
+            self._fence_between(self.group.order.between.fence_proxy)
         elif kind == "mbarrier_init":
             self.group.clocks.fence_init(self.frame.rows, self.warps())
         elif kind == "memory":
-            self._fence_memory()
+            self._fence_between(self.group.order.between.fence)
+            if self.group.order.told:
+                self.group.clocks.publish(self.frame.rows, self.warps())
         else:
             self.memory.touched.clear()
             self.memory.fenced = True
 
-    def _fence_memory(self) -> None:
-        """fence.acq_rel at the chip's scope (`__threadfence`)."""
+    def _fence_between(self, fence: Callable[[Array, Array, Clocks, int], None]) -> None:
+        """A fence of the active threads, by what blocks know of each other."""
         group, frame = self.group, self.frame
         if not group.order.told:
             return
         on = self.active() & ~group.dead[frame.rows][:, None]
         rows, lanes = np.nonzero(on.reshape(-1, *frame.shape[-2:]).any(0))
         blocks, threads = group.numbers[frame.rows][rows], frame.lanes[lanes]
-        group.order.between.fence(blocks, threads, group.clocks, int(group.numbers[0]))
-        group.clocks.publish(frame.rows, self.warps())
+        fence(blocks, threads, group.clocks, int(group.numbers[0]))

@@ -180,7 +180,7 @@ class CopyLanes(BarrierLanes):
         self.stores.commit()
         for transfer in self.stores.take(0):
             if transfer.pieces is not None:
-                transfer.finish_store()
+                transfer.finish_store(waited=False)
                 continue
             buffer = transfer.place.buffer
             text = (
@@ -192,7 +192,7 @@ class CopyLanes(BarrierLanes):
                 thread=transfer.warp * 32, buffer=buffer,
                 index=transfer.corner(),
             )  # fmt: skip
-            transfer.finish_store()
+            transfer.finish_store(waited=False)
 
 
 def _slot(place: Place) -> int | None:

@@ -143,8 +143,9 @@ class Transfer:
         else:
             self.pieces = group.shared.load_chunks_each(self.rows, self.chunks)
 
-    def finish_store(self) -> None:
-        """Shared memory has been read, and global memory is written."""
+    def finish_store(self, waited: bool = True) -> None:
+        """Shared memory has been read, and global memory is written; `waited`: its thread has
+        waited for that."""
         self.read_source()
         self.finished = True
         group, pieces = self.group, self.pieces
@@ -152,7 +153,7 @@ class Transfer:
         group.landing = [t for t in group.landing if t is not self]
         alive = ~group.dead[self.rows]
         array = group.arrays[self.tensor_map.tensor]
-        global_boxes.note(self, stores=True, data=pieces)
+        global_boxes.note(self, stores=True, data=pieces, waited=waited)
         scatter_boxes(array, self.tensor_map, self.coords[alive], pieces[alive])
 
 

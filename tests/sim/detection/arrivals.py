@@ -12,7 +12,8 @@ from tests.sim.detection.matrix import Entry, collect
 
 ASYNC: list[Entry] = []
 SLOTS: list[Entry] = []
-missing, early = collect(ASYNC), collect(SLOTS)
+GLOBAL: list[Entry] = []
+missing, early, between = collect(ASYNC), collect(SLOTS), collect(GLOBAL)
 
 
 @missing("TL2003")
@@ -160,3 +161,152 @@ def operand_copied_by_threads_not_waited_for(ok):
 @missing("TL2007", source=operand, mark="# PRODUCT")
 def operand_copied_by_threads_not_fenced(ok):
     return operand(fences=ok)
+
+
+# ---- what another block stores, or loads ------------------------------------------------------
+
+
+@T.macro
+def asks_for(flags, i):
+    """The first thread waits for a flag, and the others for it."""
+    if T.get_thread_binding() == 0:
+        while T.atomic_load(flags[i]) == 0:
+            T.evaluate(0)
+    T.sync_threads()
+
+
+@T.macro
+def raises(flags, i):
+    """All threads have come, and the first raises a flag."""
+    T.sync_threads()
+    if T.get_thread_binding() == 0:
+        T.atomic_add(flags[i], 1, memory_order="release")
+
+
+def stored(whole: bool = True, by_box: bool = False, stays: bool = False) -> Any:
+    """A tile that one block stores by TMA, and another one reads behind a flag. whole: the first
+    waits until it is written; stays: it goes on until the other has read; by_box: that loads by
+    TMA."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"),
+        F: T.Tensor((2,), "int32"),
+        W: T.Tensor((64, 64), "float16"),
+        B: T.Tensor((64, 64), "float16"),
+    ):
+        with T.Kernel(2, threads=128) as bx:
+            s = T.alloc_shared((64, 64), "float16")
+            bar = T.alloc_barrier(128)
+            tx = T.get_thread_binding()
+            if bx == 0:
+                T.copy(A, s)
+                T.tma_copy(s, W)
+                T.tma_store_wait(0, read=not whole)
+                raises(F, 0)
+                if stays:
+                    asks_for(F, 1)
+                    T.tma_store_wait(0, read=False)
+            else:
+                asks_for(F, 0)
+                if by_box:
+                    T.tma_copy(W, s, barrier=bar)  # READ
+                    T.barrier_arrive(bar)
+                    T.mbarrier_wait_parity(bar, 0)
+                    T.copy(s, B)
+                else:
+                    for i in T.serial(32):
+                        B[i * 2 + tx // 64, tx % 64] = W[i * 2 + tx // 64, tx % 64]  # READ
+                raises(F, 1)
+
+    return main
+
+
+@between("TL2003", "TL2007", source=stored, mark="# READ", inputs={"F": 0})
+def store_announced_when_its_source_is_free(ok):
+    return stored(whole=ok)
+
+
+@between("TL2003", "TL2007", source=stored, mark="# READ", inputs={"F": 0})
+def store_loaded_when_its_source_is_free(ok):
+    return stored(whole=ok, by_box=True)
+
+
+@between("TL2003", source=stored, mark="# READ", inputs={"F": 0})
+def store_under_way_while_another_block_reads(ok):
+    return stored(whole=ok, stays=True)
+
+
+@between("TL2003", source=stored, mark="# READ", inputs={"F": 0})
+def store_under_way_while_another_block_loads(ok):
+    return stored(whole=ok, stays=True, by_box=True)
+
+
+@T.macro
+def fenced(here):
+    """A proxy fence, where there is to be one."""
+    if here:
+        T.fence_proxy_async()
+
+
+def loaded(fence: str, asks: bool = True, meets: bool = True) -> Any:
+    """A tile that threads of one block write, and another block loads by TMA behind a flag. fence:
+    where the proxy fence stands; whether the reader asks for the flag, and its threads meet."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"),
+        F: T.Tensor((1,), "int32"),
+        W: T.Tensor((64, 64), "float16"),
+        B: T.Tensor((64, 64), "float16"),
+    ):
+        with T.Kernel(2, threads=128) as bx:
+            s = T.alloc_shared((64, 64), "float16")
+            bar = T.alloc_barrier(1)
+            tx = T.get_thread_binding()
+            if bx == 0:
+                fenced(fence == "before the writes")
+                for i in T.serial(32):
+                    W[i * 2 + tx // 64, tx % 64] = A[i * 2 + tx // 64, tx % 64] * 2
+                fenced(fence == "behind the writes")
+                raises(F, 0)
+            else:
+                fenced(fence == "before the flag")
+                if tx == 32 and asks:
+                    while T.atomic_load(F[0]) == 0:
+                        T.evaluate(0)
+                if meets:
+                    T.sync_threads()
+                fenced(fence == "behind the flag")
+                if tx == 0:
+                    T.tma_copy(W, s, barrier=bar)  # LOAD
+                    T.barrier_arrive(bar)
+                T.mbarrier_wait_parity(bar, 0)
+                T.copy(s, B)
+
+    return main
+
+
+@between("TL2007", source=loaded, mark="# LOAD", inputs={"F": 0})
+def box_of_another_block_without_a_proxy_fence(ok):
+    return loaded("behind the writes" if ok else "nowhere")
+
+
+@between("TL2007", source=loaded, mark="# LOAD", inputs={"F": 0})
+def box_of_another_block_fenced_before_the_flag(ok):
+    return loaded("behind the flag" if ok else "before the flag")
+
+
+@between("TL2007", source=loaded, mark="# LOAD", inputs={"F": 0})
+def box_of_another_block_fenced_before_it_is_written(ok):
+    return loaded("behind the writes" if ok else "before the writes")
+
+
+@between("TL2007", source=loaded, mark="# LOAD", inputs={"F": 0})
+def box_of_another_block_without_the_flag(ok):
+    return loaded("behind the writes", asks=ok)
+
+
+@between("TL2007", source=loaded, mark="# LOAD", inputs={"F": 0})
+def box_loaded_by_a_thread_that_has_not_asked(ok):
+    return loaded("behind the writes", meets=ok)

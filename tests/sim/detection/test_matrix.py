@@ -47,6 +47,7 @@ CLASSES = {
         *between.GLOBAL,
         *orders.GLOBAL,
         *writers.GLOBAL,
+        *arrivals.GLOBAL,
     ],
     "missing async wait": [
         *waits.ASYNC,

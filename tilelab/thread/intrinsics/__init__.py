@@ -6,6 +6,7 @@ set and always the same object for the same arguments.
 
 from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC,
+    FENCE_PROXY_ASYNC_ALL,
     MBARRIER_ARRIVE,
     MBARRIER_EXPECT_TX,
     MBARRIER_INIT,
@@ -61,6 +62,7 @@ __all__ = [
     "CP_ASYNC_COMMIT",
     "DESCRIPTOR_HELPERS",
     "FENCE_PROXY_ASYNC",
+    "FENCE_PROXY_ASYNC_ALL",
     "HELPERS",
     "INLINE",
     "MBARRIER_ARRIVE",

@@ -225,3 +225,14 @@ FENCE_PROXY_ASYNC = Intrinsic(
     cost="sync", needs=Feature.TMA, source="PTX ISA, membar, fence",
 )  # fmt: skip
 """Order earlier ordinary accesses to shared memory before later asynchronous ones."""
+
+
+_FENCE_PROXY_ASYNC_ALL_TEXT = f"""
+{INLINE} void fence_proxy_async_all() {{
+  asm volatile("fence.proxy.async;" ::: "memory");
+}}"""
+FENCE_PROXY_ASYNC_ALL = Intrinsic(
+    "fence_proxy_async_all", (), "tl::fence_proxy_async_all()", _FENCE_PROXY_ASYNC_ALL_TEXT,
+    _proxy_fence, cost="sync", needs=Feature.TMA, source="PTX ISA, membar, fence",
+)  # fmt: skip
+"""The same for shared and global memory."""
