@@ -157,15 +157,16 @@ def _shape_text(shape: tuple[Any, ...]) -> str:
 
 
 def _wrap(index: Any, size: Expr | int) -> Expr:
-    """A constant negative index counts from the end."""
+    """An index that is always negative counts from the end."""
     if not as_expr(index).dtype.is_int:
         raise TileIndexError(
             f"an index is {_index_text(index)}: indices are integers",
             code="TL1110",
             hint='use an integer, or convert: T.cast(x, "int32")',
         )
-    constant = const_int(index)
-    return as_expr(size) + constant if constant is not None and constant < 0 else as_expr(index)
+    index = as_expr(index)
+    high = index.bounds[1]
+    return as_expr(size) + index if high is not None and high < 0 else index
 
 
 def _index_text(index: Any) -> str:

@@ -35,7 +35,7 @@ from tilelab.thread.intrinsics import (
 )
 from tilelab.thread.intrinsics import tma_store_wait as store_wait
 from tilelab.thread.intrinsics import tma_store_wait_read as store_wait_read
-from tilelab.thread.intrinsics.atomic import THREADFENCE
+from tilelab.thread.intrinsics.atomic import NANOSLEEP, THREADFENCE
 from tilelab.thread.intrinsics.barrier import CP_ASYNC_ARRIVE
 from tilelab.thread.intrinsics.extern import extern
 from tilelab.thread.intrinsics.extern import reinterpret as reinterpret_record
@@ -87,6 +87,10 @@ def _argument(value: Any) -> tuple[Role, Operand]:
     return "value", as_expr(value)
 
 
+_KNOWN = {("__threadfence", 0): THREADFENCE, ("__nanosleep", 1): NANOSLEEP}
+"""CUDA's own functions that the simulator knows, by name and number of arguments."""
+
+
 def _dtype_by_name(call: Callable[..., Any]) -> Callable[..., Any]:
     """`call`, whose first argument `dtype` may come by name beside the others by position."""
 
@@ -105,10 +109,13 @@ def call_extern(dtype: Any, func_name: str, *args: Any) -> Any:
     ("handle": nothing).
 
     The simulator calls the Python function given to tilelab.register_extern for that name, and
-    knows `__threadfence`.
+    knows `__threadfence` and `__nanosleep`.
     """
-    if func_name == "__threadfence" and not args:
-        return perform(THREADFENCE, what="T.call_extern")
+    known = _KNOWN.get((func_name, len(args)))
+    if known is not None:
+        return perform(
+            known, *(cast(as_expr(a), as_dtype("uint32")) for a in args), what="T.call_extern"
+        )
     if not str(func_name).replace("::", "").isidentifier():
         raise TileValueError(
             f"{func_name!r} is no name of a C function", code="TL1762", loc=session().loc(),

@@ -191,6 +191,8 @@ class Syncer:
             return []
         out = self._fence(state, s)
         state.clear()
+        if self.lanes is not None and self.lanes.stop - self.lanes.first == 1:
+            return out  # a thread sees its own writes
         self.ctx.note(f"barrier: {reason}", s)
         out.append(self._of_role(Invoke(SYNCTHREADS, (), reason, loc=s.loc)))
         return out
@@ -222,8 +224,7 @@ class Syncer:
         """The named barrier of a role's threads: the same wherever these threads have a role."""
         key = (role.first, role.count)
         if key not in self._numbers:
-            free = (n for n in range(1, 16) if n not in self._taken)
-            self._numbers[key] = next(free)
+            self._numbers[key] = next(n for n in range(1, 16) if n not in self._taken)
             self._taken.add(self._numbers[key])
         return self._numbers[key]
 
@@ -256,6 +257,7 @@ class Syncer:
         inner, other = state.copy(), state.copy()
         outer, self.lanes = self.lanes, _part_of_warp(s, self.kernel) or self.lanes
         then = self.seq(s.then, inner)
+        inner.add(accesses if self.lanes is not outer else [])  # others pass its barriers by
         self.lanes = outer
         orelse = None if s.orelse is None else self.seq(s.orelse, other)
         state.merge(inner)
@@ -347,8 +349,8 @@ def _joins_all(barrier: Invoke, role: tuple[int, int] | None) -> bool:
 def _part_of_warp(s: If, kernel: ThreadKernel) -> Threads | None:
     """The threads that take a branch, when they lie in one warp."""
     wide = [v for v, n in zip(kernel.thread_vars, kernel.threads, strict=False) if n > 1]
-    thread = wide[0] if len(wide) == 1 else None
-    found = threads_where(s.cond, thread, Threads(0, kernel.num_threads))
+    only = wide[0] if len(wide) == 1 else None
+    found = threads_where(s.cond, only, Threads(0, kernel.num_threads))
     one = found is not None and found.first // WARP == (found.stop - 1) // WARP
     return found if one else None
 
@@ -357,16 +359,18 @@ def _orders_itself(roles: WarpRoles) -> bool:
     """Whether roles wait for each other: at mbarriers, or at barriers of the program's that are
     no role's own."""
     return any(
-        isinstance(n, Invoke) and _joins_roles(n, role.own_barriers)
+        isinstance(n, Invoke) and _joins_roles(n, role)
         for role in roles.roles
         for n in walk(role.body)
     )
 
 
-def _joins_roles(n: Invoke, own_barriers: bool) -> bool:
+def _joins_roles(n: Invoke, role: Role) -> bool:
     if n.intrinsic.waits and any(p.role == "barrier" for p in n.intrinsic.operands):
         return True
-    of_block = n.intrinsic in BARRIERS and not (own_barriers and n.intrinsic is SYNCTHREADS)
+    if n.intrinsic is NAMED_BARRIER_SYNC and (const_int(n.operands[1]) or 1024) <= role.count:
+        return False  # for its own threads
+    of_block = n.intrinsic in BARRIERS and not (role.own_barriers and n.intrinsic is SYNCTHREADS)
     return of_block and not n.reason
 
 

@@ -130,13 +130,25 @@ class Code:
 
 
 def _only_asks(n: Node) -> bool:
-    """Whether a while loop does nothing but read atomics, and reckon with what they give."""
+    """Whether a while loop does nothing but read atomics, and reckon with what they give: it may
+    rest in between."""
     if not isinstance(n, While):
         return False
     inside = [*walk(n.cond), *walk(n.body)]
     calls = [i for i in inside if isinstance(i, Invoke)]
     others = (b for i in inside if not isinstance(i, Invoke) for b in targets(i))
-    return bool(calls) and all(map(tells, calls)) and all(b.scope is Scope.LOCAL for b in others)
+    return (
+        any(map(tells, calls))
+        and all(tells(i) or _touches_nothing(i) for i in calls)
+        and all(b.scope is Scope.LOCAL for b in others)
+    )
+
+
+def _touches_nothing(n: Invoke) -> bool:
+    """Whether an instruction of single threads gets numbers only and gives none."""
+    record = n.intrinsic
+    takes = all(p.role == "value" for p in record.operands)
+    return takes and n.result is None and not record.waits and record.group == "thread"
 
 
 def _may_wait(n: Node) -> bool:

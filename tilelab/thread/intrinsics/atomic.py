@@ -251,3 +251,9 @@ THREADFENCE = Intrinsic(
     source="CUDA C++ Programming Guide, Memory Fence Functions", fences=True,
 )  # fmt: skip
 """What the thread wrote before it, others see before what it writes after it."""
+
+NANOSLEEP = Intrinsic(
+    "nanosleep", (Param("ns", "value"),), "__nanosleep({ns})", "", lambda m, ns: None, cost="sync",
+    source="CUDA C++ Programming Guide, Nanosleep Function",
+)  # fmt: skip
+"""Wait some nanoseconds, to poll less often."""
