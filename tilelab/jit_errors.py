@@ -48,7 +48,7 @@ def as_config(config: Any) -> Any:
 def undeclared(name: str, static: Mapping[str, Any]) -> None:
     """Raise TileTypeError (TL1425) for a tensor that an eager function gets and never declares."""
     for parameter, value in static.items():
-        if len(getattr(value, "shape", ())) > 0:
+        if hasattr(value, "dtype") and len(getattr(value, "shape", ())) > 0:
             axes = ", ".join("MNKPQR"[: len(value.shape)])
             raise TileTypeError(
                 f"{name}() got a tensor for {parameter}, and its body does not say that it is one",

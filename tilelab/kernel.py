@@ -14,6 +14,7 @@ from tilelab.absent import absent
 from tilelab.calls import answers, did_you_mean
 from tilelab.compiler import lower
 from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError, shown
+from tilelab.frontend import PrimFunc
 from tilelab.ir import Function
 from tilelab.ir.packing import packed_params
 from tilelab.kinds import admits
@@ -45,7 +46,7 @@ class JITKernel(Inspection):
 
     def __init__(
         self,
-        function: Function,
+        function: Function | PrimFunc,
         *,
         out_idx: int | Sequence[int] | None = None,
         target: Target | str | Mapping[str, Any] | None = None,
@@ -53,6 +54,7 @@ class JITKernel(Inspection):
         compile_flags: Sequence[str] | str | None = (),
         verbose: bool = False,
     ) -> None:
+        function = function.function if isinstance(function, PrimFunc) else function
         self.prim_func = function
         self._flags = compile_flags
         wishes: dict[str, Any] = dict(function.attrs)

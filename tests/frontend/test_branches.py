@@ -237,9 +237,21 @@ def test_asserts() -> None:
 
         @T.prim_func
         def later(A: Vec, n: T.int32):
-            assert n > 0
             with T.Kernel(1):
                 A[0] = 1
+            assert n > 0
+
+    @T.prim_func
+    def main(A: Vec, n: T.int32):
+        assert n > 0, "no rows"
+        with T.Kernel(1, threads=32):
+            A[0] = n
+
+    kernel, a = tilelab.compile(main), torch.zeros(N, dtype=torch.int32)
+    kernel(a, 3)
+    assert a[0] == 3
+    with expect(RuntimeError, "TL1641", "assertion failed: no rows"):
+        kernel(a, 0)
 
 
 def test_plain_python_goes_on() -> None:

@@ -149,6 +149,61 @@ def test_const_belongs_to_eager_functions() -> None:
                 A[0] = 1.0
 
 
+@tilelab.jit
+def halves(A, block=32):
+    M, N = T.const("M, N")
+    A: T.Tensor[[M, N], "float32"]
+    assert N % block == 0, "whole blocks"
+    assert tuple(A.shape) == (M, N)
+    if N > 48:
+        block = 64
+    rows, half = min(M, 4), N // 2 if N > 48 else N
+    C = T.empty((rows, half), "float32")
+    with T.Kernel(rows, threads=block) as bx:
+        for j in T.Parallel(half):
+            C[bx, j] = A[bx, j]
+    return C
+
+
+def test_constants_are_numbers_before_the_kernel() -> None:
+    """Asserts, branches and Python functions of T.const work once the tensors are declared."""
+    for m, n in ((3, 64), (5, 32)):
+        a = torch.randn(m, n)
+        assert torch.equal(halves(a), a[:4, : n // 2 if n > 48 else n])
+    with pytest.raises(AssertionError, match="whole blocks"):
+        halves(torch.randn(3, 33))
+
+    @tilelab.jit
+    def late(A):
+        M = T.const("M")
+        A: T.Tensor[[M], "float32"]
+        rows = max(M, 4)
+        K = T.const("K")
+        with T.Kernel(rows):
+            A[0] = K
+
+    with expect(RuntimeError, "TL1485", "`K`"):
+        late(torch.zeros(8))
+
+
+def test_layouts_are_arguments() -> None:
+    @tilelab.jit
+    def moved(A, order):
+        M, N = T.const("M, N")
+        A: T.Tensor[[M, N], "float32"]
+        C = T.empty((M, N), "float32")
+        with T.Kernel(1, threads=128):
+            for i, j in T.Parallel(M, N, loop_layout=order):
+                C[i, j] = A[i, j]
+        return C
+
+    order = T.Fragment((128, 4), lambda i, j: (i, j))
+    a = torch.randn(128, 4)
+    assert torch.equal(moved(a, order), a)
+    with expect(TypeError, "TL1425", "order"):
+        moved(a, a)
+
+
 def test_use_before_declaration() -> None:
     @tilelab.jit
     def early(A):

@@ -248,9 +248,37 @@ def test_tvm_names() -> None:
     assert tvm.tirx.const(3, "uint16").dtype == T.uint16
     assert tvm.target.Target("cuda") == "auto"
     assert code_of(lambda: tvm.te) == "TL1654"
-    assert tilelab.transform.simplify_prim_func(len) is len
     assert code_of(lambda: tilelab.transform.PassContext()) == "TL1654"
     assert code_of(lambda: tilelab.transform.LayoutInference) == "TL1654"
+
+
+def test_simplify_drops_tensors_that_no_kernel_touches() -> None:
+    from tilelab.transform.simplify import apply_simplify
+
+    def program(bias: bool) -> Any:
+        n, m = T.dynamic("n, m")
+
+        @T.prim_func
+        def main(
+            A: T.Tensor((n,), "float32"), Bias: T.Tensor((n,), "float32"),
+            Like: T.Tensor((m,), "float32"), C: T.Tensor((n,), "float32"),
+        ):  # fmt: skip
+            with T.Kernel(T.ceildiv(n, 64), threads=64) as bx:
+                for i in T.Parallel(64):
+                    C[bx * 64 + i] = A[bx * 64 + i] + (Bias[bx * 64 + i] if bias else m)
+
+        return main
+
+    a, b, like = torch.randn(70), torch.randn(70), torch.zeros(3)
+    simplified = tilelab.transform.simplify_prim_func(program)
+    assert [p.name for p in simplified(bias=True).params] == ["A", "Bias", "C"]
+    shorter = apply_simplify(program(bias=False), inline_let=True)
+    assert [p.name for p in shorter.params] == ["A", "Like", "C"]  # Like alone tells m
+    for made, second, want in ((simplified(bias=True), b, a + b), (shorter, like, a + 3)):
+        c = torch.zeros(70)
+        tilelab.JITKernel(made, target="sm_80")(a, second, c)
+        assert torch.equal(c, want)
+    assert apply_simplify(len) is len
 
 
 def test_numbers_of_a_kernel_are_expressions() -> None:

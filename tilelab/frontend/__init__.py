@@ -2,7 +2,7 @@
 
 from tilelab.frontend.captured import Captured
 from tilelab.frontend.checks import check_in_kernel
-from tilelab.frontend.eager import EagerFunction, EagerSignature, const_value, style_of
+from tilelab.frontend.eager import EagerFunction, EagerSignature, const_value, no_match, style_of
 from tilelab.frontend.function import PrimFunc, trace
 from tilelab.frontend.kernel import KernelFrame
 from tilelab.frontend.loops import GridLoop, ParallelLoop, PersistentLoop, RangeLoop, ThreadLoop
@@ -26,6 +26,6 @@ __all__ = [
     "ParallelLoop",
     "PersistentLoop", "PointerParam", "PointerType", "PrimFunc", "RangeLoop", "Session",
     "TensorType", "ThreadLoop", "Variable", "as_dims", "check_in_kernel", "const_value",
-    "is_traced", "open_kernel", "plain_dtype", "plain_function", "pointed", "session", "style_of",
-    "trace", "truth",
+    "is_traced", "no_match", "open_kernel", "plain_dtype", "plain_function", "pointed", "session",
+    "style_of", "trace", "truth",
 ]  # fmt: skip

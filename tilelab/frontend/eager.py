@@ -7,7 +7,6 @@ shapes; phase 2 runs it again with the constants' values.
 from __future__ import annotations
 
 import ast
-import contextlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,10 +72,18 @@ class EagerFunction:
         )
 
     def learn(self, arguments: Mapping[str, Any]) -> EagerSignature:
-        """Phase 1. `arguments` are the compile-time arguments."""
+        """Phase 1. `arguments` are the compile-time arguments. Ends where all that it is for is
+        known; raises what goes wrong before."""
         session = Session("signature")
-        with contextlib.suppress(SignatureDone):
+        try:
             self._run(session, arguments)
+        except SignatureDone:
+            pass
+        except Exception:
+            # With every tensor declared, phase 2 knows more: it does with numbers what cannot be
+            # done with variables (`if M > 64:`, min(M, 4)), or says what is wrong.
+            if not set(self.runtime) <= {*session.buffers, *session.scalars}:
+                raise
         buffers = {n: session.buffers[n] for n in self.runtime if n in session.buffers}
         matches = tuple(_match(name, var, buffers) for name, var in session.consts.items())
         return EagerSignature(matches)
@@ -127,7 +134,12 @@ def _match(name: str, var: Var, buffers: Mapping[str, Buffer]) -> ConstMatch:
                     along = is_stride == (axis < buffer.rank - 1)
                     scale = buffer.dtype.per_byte if along else 1
                     return ConstMatch(name, parameter, axis, is_stride, scale)
-    raise TileRuntimeError(
+    raise no_match(name)
+
+
+def no_match(name: str) -> TileRuntimeError:
+    """The error for a constant that no tensor tells the value of."""
+    return TileRuntimeError(
         f"Constexpr variable `{name}` is not used in any buffer shape or stride. "
         "At least one DIRECT usage is needed to find its value",
         code="TL1485",

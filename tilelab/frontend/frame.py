@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from tilelab.errors import TileNotSupported, TileRuntimeError, TileTypeError, shown
+from tilelab.errors import TileRuntimeError, TileTypeError, shown
 from tilelab.frontend.assign import Assign
 from tilelab.frontend.checks import check_in_kernel
 from tilelab.frontend.kernel import KernelFrame
@@ -49,16 +49,12 @@ class Frame(Values, Assign, Looping):
         self.session.adopt(value)
 
     def fails(self, cond: Any, message: Callable[[], Any] | None = None) -> bool:
-        """Whether an assert fails now; a run-time condition is checked by the kernel, with
-        `message()` as its text. TileNotSupported (TL1447) for one outside of a kernel."""
+        """Whether an assert fails now; a run-time condition is checked by the kernel that is open
+        or, outside of kernels, the next one, with `message()` as its text."""
         if not is_traced(cond):
             return not truth(cond)
-        if self.session.kernel is None:
-            raise TileNotSupported(
-                "assert stands outside T.Kernel, on a value known only at run time",
-                code="TL1447",
-                hint="move it into the kernel, or check the value before the call",
-            )
+        if self.session.mode == "signature":
+            return False  # constants have no value yet
         check_in_kernel(self.session, cond, "" if message is None else str(message()))
         return False
 

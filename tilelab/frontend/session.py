@@ -54,6 +54,7 @@ class Session(Builder):
         self.outputs: list[Buffer] = []
         self.workspaces: list[Buffer] = []
         self.kernel: OpenKernel | None = None
+        self.checks: list[Stmt] = []  # of the sizes, made before the kernel that will hold them
         self.returned_at: Loc | None = None  # of the traced function's own return
         self.attrs: dict[str, object] = {}
         self._owned: dict[int, ScalarBuffer] = {}
@@ -107,6 +108,9 @@ class Session(Builder):
             )
         self.kernel = kernel
         self.open_block()
+        for check in self.checks:
+            super().emit(check)
+        self.checks.clear()
 
     def close_kernel(self) -> None:
         """End the open kernel's body and emit the kernel."""

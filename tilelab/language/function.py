@@ -7,7 +7,7 @@ from typing import Any
 
 from tilelab.calls import caller_frame
 from tilelab.errors import TileRuntimeError, TileTypeError
-from tilelab.frontend import Macro, PrimFunc, plain_dtype, session, trace
+from tilelab.frontend import Macro, PrimFunc, no_match, plain_dtype, session, trace
 from tilelab.ir import Var
 
 
@@ -62,6 +62,8 @@ def const(name: str, dtype: Any = "int32") -> Any:
     kind = plain_dtype(dtype)
     values: list[Any] = []
     for one in _names(name):
+        if one not in current.consts and current.mode == "eager":
+            raise no_match(one)  # phase 1 ended before, with every tensor declared
         if one not in current.consts:
             current.consts[one] = Var(one, kind, lo=0, role="size")
         values.append(current.consts[one])

@@ -68,8 +68,8 @@ class Untouched:
     def _check(self, signature: Signature, binding: Binding, missing: Sequence[int]) -> None:
         params = signature.params
         given = [p for p, fact in zip(params, binding.facts, strict=True) if fact is not None]
-        told = {id(v) for p in given for v in _variables(p)}
-        asked = {id(v) for i in missing for v in _variables(params[i])}
+        told = {id(v) for p in given for v in variables_of(p)}
+        asked = {id(v) for i in missing for v in variables_of(params[i])}
         needed = (v for v in signature.sizes if id(v) in self.used & asked - told)
         unknown = next((v.name for v in needed), None)
         if unknown is None and given:
@@ -89,7 +89,8 @@ def _note(node: Node, touched: set[int], used: set[int]) -> None:
         used.add(id(node))
 
 
-def _variables(param: Any) -> list[Var]:
+def variables_of(param: Any) -> list[Var]:
+    """The sizes in the shape and strides of a tensor parameter; none of another."""
     if not isinstance(param, TensorParam):
         return []
     dims = (*param.buffer.shape, *(param.buffer.strides or ()))

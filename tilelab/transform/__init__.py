@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from tilelab.absent import absent, missing_name
-from tilelab.calls import answer_all
 from tilelab.pass_config import PassConfigKey
+from tilelab.transform.simplify import apply_simplify, simplify_prim_func
 
-__all__ = ["PassConfigKey", "PassContext", "simplify_prim_func"]
-
-
-def simplify_prim_func(func: Any) -> Any:
-    """The function itself: programs are simplified while they are traced."""
-    return func
+__all__ = ["PassConfigKey", "PassContext", "apply_simplify", "simplify_prim_func"]
 
 
 def __getattr__(name: str) -> NoReturn:
@@ -23,6 +18,3 @@ def __getattr__(name: str) -> NoReturn:
 PassContext = absent(
     "transform.PassContext", "there are no TVM passes", "pass pass_configs={...} to compile or jit"
 )
-
-
-answer_all(globals(), ("simplify_prim_func",), "transform")
