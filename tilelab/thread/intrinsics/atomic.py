@@ -252,8 +252,13 @@ THREADFENCE = Intrinsic(
 )  # fmt: skip
 """What the thread wrote before it, others see before what it writes after it."""
 
+
+def _rest(m: Machine, ns: Array) -> None:
+    del m, ns  # time is not modelled
+
+
 NANOSLEEP = Intrinsic(
-    "nanosleep", (Param("ns", "value"),), "__nanosleep({ns})", "", lambda m, ns: None, cost="sync",
+    "nanosleep", (Param("ns", "value"),), "__nanosleep({ns})", "", _rest, cost="sync",
     source="CUDA C++ Programming Guide, Nanosleep Function",
 )  # fmt: skip
 """Wait some nanoseconds, to poll less often."""
