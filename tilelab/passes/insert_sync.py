@@ -157,8 +157,7 @@ class Syncer:
 
     def accesses(self, node: Node) -> list[tuple[Buffer, str]]:
         """Accesses that barriers order; those to a view count for the storage."""
-        found = shared_accesses(node)
-        return [(b.storage, m) for b, m in found if id(b) not in self.exempt]
+        return [(b.storage, m) for b, m in shared_accesses(node) if id(b) not in self.exempt]
 
     def seq(self, s: Seq, state: Pending) -> Seq:
         out: list[Stmt] = []
@@ -194,8 +193,7 @@ class Syncer:
         if self.lanes is not None and self.lanes.stop - self.lanes.first == 1:
             return out  # a thread sees its own writes
         self.ctx.note(f"barrier: {reason}", s)
-        out.append(self._of_role(Invoke(SYNCTHREADS, (), reason, loc=s.loc)))
-        return out
+        return [*out, self._of_role(Invoke(SYNCTHREADS, (), reason, loc=s.loc))]
 
     def _reason(self, accesses: list[tuple[Buffer, str]], state: Pending) -> str | None:
         """Why `accesses` must wait for other threads; None when they need not."""
