@@ -29,6 +29,7 @@ _MOVED = {
         )
     },
     f"{PEER}.intrinsics.mma_layout": _INTRINSICS,
+    f"{PEER}.transform.simplify": f"{OURS}.transform",
     f"{PEER}.intrinsics.mma_macro_generator": _INTRINSICS,
     f"{PEER}.intrinsics.utils": _INTRINSICS,
 }  # fmt: skip

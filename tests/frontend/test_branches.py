@@ -233,7 +233,7 @@ def test_asserts() -> None:
                 assert N > 100, "too small"
                 A[0] = 1
 
-    with expect(NotImplementedError, "TL1447"):
+    with expect(ValueError, "TL1447"):
 
         @T.prim_func
         def later(A: Vec, n: T.int32):

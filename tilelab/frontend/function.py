@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from tilelab.errors import Loc, TileError, TileNotSupported, TileRuntimeError, TileValueError, shown
+from tilelab.errors import Loc, TileError, TileRuntimeError, TileValueError, shown
 from tilelab.frontend.foreign import advise, explain
 from tilelab.frontend.frame import Frame
 from tilelab.frontend.mutate import bind_tracer, plain_function, traced_code
@@ -143,10 +143,9 @@ def assemble(
             hint="put the work into `with T.Kernel(grid, threads=128) as bx:`",
         )  # fmt: skip
     for check in session.checks:
-        raise TileNotSupported(
-            "an assert on a value known only at run time stands behind the last kernel, where "
-            "nothing checks it", code="TL1447", loc=check.loc,
-            hint="move it before a kernel or into one, or check the value before the call",
+        raise TileValueError(
+            "an assert on a run-time value stands behind the last kernel", code="TL1447",
+            loc=check.loc, hint="move it before a kernel or into one",
         )  # fmt: skip
     sizes = _sizes(everything)
     positions = {id(p.buffer): i for i, p in enumerate(everything) if isinstance(p, TensorParam)}

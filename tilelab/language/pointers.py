@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tilelab.dtypes import INT32, UINT8, DType, as_dtype
+from tilelab.dtypes import INT32, UINT8, UINT32, DType, as_dtype
 from tilelab.errors import TileTypeError, TileValueError
 from tilelab.frontend import open_kernel, plain_dtype, session
 from tilelab.ir import (
@@ -113,9 +113,8 @@ def call_extern(dtype: Any, func_name: str, *args: Any) -> Any:
     """
     known = _KNOWN.get((func_name, len(args)))
     if known is not None:
-        return perform(
-            known, *(cast(as_expr(a), as_dtype("uint32")) for a in args), what="T.call_extern"
-        )
+        numbers = (cast(as_expr(a), UINT32) for a in args)
+        return perform(known, *numbers, what="T.call_extern")
     if not str(func_name).replace("::", "").isidentifier():
         raise TileValueError(
             f"{func_name!r} is no name of a C function", code="TL1762", loc=session().loc(),

@@ -137,18 +137,15 @@ def _only_asks(n: Node) -> bool:
     inside = [*walk(n.cond), *walk(n.body)]
     calls = [i for i in inside if isinstance(i, Invoke)]
     others = (b for i in inside if not isinstance(i, Invoke) for b in targets(i))
-    return (
-        any(map(tells, calls))
-        and all(tells(i) or _touches_nothing(i) for i in calls)
-        and all(b.scope is Scope.LOCAL for b in others)
-    )
+    alone = all(tells(i) or _touches_nothing(i) for i in calls)
+    return alone and any(map(tells, calls)) and all(b.scope is Scope.LOCAL for b in others)
 
 
 def _touches_nothing(n: Invoke) -> bool:
     """Whether an instruction of single threads gets numbers only and gives none."""
-    record = n.intrinsic
-    takes = all(p.role == "value" for p in record.operands)
-    return takes and n.result is None and not record.waits and record.group == "thread"
+    it = n.intrinsic
+    alone = n.result is None and not it.waits and it.group == "thread"
+    return alone and all(p.role == "value" for p in it.operands)
 
 
 def _may_wait(n: Node) -> bool:
