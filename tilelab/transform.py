@@ -37,9 +37,9 @@ def apply_simplify(stmt: Any, inline_let: bool = False) -> Any:
     function, left = stmt.function, Untouched.of(stmt.function)
     told = {i: {id(v) for v in variables_of(p)} for i, p in enumerate(function.params)}
     for i in sorted(left.positions - set(function.outputs)):
-        if not told[i] & left.used - set().union(*(told[k] for k in told if k != i)):
+        if not told[i] & left.used - set[int]().union(*(told[k] for k in told if k != i)):
             del told[i]
-    kept, known = list(told), set().union(*told.values())
+    kept, known = list(told), set[int]().union(*told.values())
     simpler = replace(
         function, params=tuple(function.params[i] for i in kept),
         outputs=tuple(map(kept.index, function.outputs)),
