@@ -23,10 +23,11 @@ from tilelab.commands.arguments import (
     target_argument,
 )
 from tilelab.commands.failures import message
+from tilelab.commands.files import script_path, writable_file, writable_folder
 from tilelab.commands.kernels import last_kernel_of_file, look_up, to_kernel, wish_of
 from tilelab.commands.pipes import CLOSED, ReaderLeft, reader_may_leave
 from tilelab.commands.progress import progress
-from tilelab.commands.run import DEVICES, device, run_script, script_path
+from tilelab.commands.run import DEVICES, device, run_script
 from tilelab.commands.simulate import (
     add_options,
     findings,
@@ -99,7 +100,7 @@ def _show_options(made: Parser) -> None:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    outcome = demo(Path(options.output), options.size)
+    outcome = demo(writable_file(options.output), options.size)
     print(outcome.text)
     return FINE if outcome.right else FAILED
 
@@ -113,6 +114,8 @@ def _run(options: argparse.Namespace) -> int:
 def _simulate(options: argparse.Namespace) -> int:
     failed: BaseException | None = None
     path, words = script_path(options.script), own_options(options)
+    for file in filter(None, (options.json, options.trace)):
+        writable_file(file)
     with collect_reports() as heard, device("sim", options.target), simulating(policy(options)):
         try:
             run_script(path, words)
@@ -134,15 +137,14 @@ def _show(options: argparse.Namespace) -> int:
         options.kernel, "", ""
     )  # fmt: skip
     path = script_path(file)
+    folder = writable_folder(options.svg) if options.svg else None
     names = run_script(path, main=False)
     name = name or last_kernel_of_file(path, names)
     with progress(f"compiling {name}"):
         kernel = to_kernel(look_up(name, names), wish_of(options, names), name)
         report = show(kernel, *options.show) if options.show else None
     print(repr(kernel) if report is None else report.to_text())
-    if options.svg and report is not None:
-        folder = Path(options.svg)
-        folder.mkdir(parents=True, exist_ok=True)
+    if folder is not None and report is not None:
         for number, view in enumerate(report.views, 1):
             (folder / f"{number}-{view.kind}.svg").write_text(view.to_svg(), encoding="utf-8")
     return FINE
@@ -160,7 +162,12 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _bench(options: argparse.Namespace) -> int:
     # The benchmarks load torch and peers: no other command pays for them.
-    return int(importlib.import_module("tilelab.bench").main(options.args) or FINE)
+    bench = importlib.import_module("tilelab.bench")
+    asked = bench.add_options(Parser(prog="tilelab bench")).parse_args(options.args)
+    for file in filter(None, (asked.out, None if asked.json == "-" else asked.json)):
+        writable_file(str(file), merged=file == asked.out and asked.out.suffix != ".json")
+    bench.follow(asked)
+    return FINE
 
 
 def main(argv: Sequence[str] | None = None) -> int:

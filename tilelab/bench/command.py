@@ -6,18 +6,20 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from tilelab.bench.peers import KNOWN
 from tilelab.bench.run import as_json, run, write
 from tilelab.bench.suites import SUITES
 
+Parser = TypeVar("Parser", bound=argparse.ArgumentParser)
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print tables; exit status 0. Progress goes to standard error."""
-    parser = argparse.ArgumentParser(
-        prog="tilelab bench",
-        description="Measure tilelab beside its peers: same inputs, same timing, results checked "
-        "before timing. A peer that is not installed has no column.",
+
+def add_options(parser: Parser) -> Parser:
+    """The command's own options, in `parser`, which it returns."""
+    parser.description = (
+        "Measure tilelab beside its peers: same inputs, same timing, results checked before "
+        "timing. A peer that is not installed has no column."
     )
     parser.add_argument("suites", nargs="+", choices=[*SUITES, "all"], metavar="SUITE",
                         help=", ".join([*SUITES, "all"]))  # fmt: skip
@@ -30,7 +32,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, metavar="FILE",
                         help="write JSON (*.json) or markdown there, too: sections that the file "
                         "has are replaced, the rest of its text is kept")  # fmt: skip
-    options = parser.parse_args(argv)
+    return parser
+
+
+def follow(options: argparse.Namespace) -> None:
+    """Measure and print tables. Progress goes to standard error."""
     tables = run(
         options.suites,
         options.peers,
@@ -45,4 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             Path(options.json).write_text(as_json(tables) + "\n")
     if options.out is not None:
         write(tables, options.out)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """`python -m tilelab.bench`: exit status 0."""
+    follow(add_options(argparse.ArgumentParser(prog="tilelab bench")).parse_args(argv))
     return 0

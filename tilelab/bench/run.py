@@ -49,6 +49,8 @@ def run(
                 code="TL2103",
                 hint="suites: " + ", ".join([*SUITES, "all"]),
             )
+    # What was asked for is looked at first: a mistake there is one on every machine.
+    beside = Beside(parse_peers(peers), load(references, PROBLEMS))
     where, has_gpu = machine()
     if not has_gpu:
         refused = [n for n in names if n in NEEDS_GPU]
@@ -59,7 +61,6 @@ def run(
                 hint="run compile, sim and notebook, which need none",
             )
         names = [n for n in names if n not in NEEDS_GPU]
-    beside = Beside(parse_peers(peers), load(references, PROBLEMS))
     asked = (f" --peers {','.join(beside.peers)}" if beside.peers else "") + (
         f" --reference {references}" if references else ""
     )
@@ -82,7 +83,7 @@ def write(tables: Sequence[Table], path: Path) -> None:
     if path.suffix == ".json":
         path.write_text(as_json(tables) + "\n")
         return
-    parts = re.split(r"(?m)^(?=## )", path.read_text() if path.exists() else "")
+    parts = re.split(r"(?m)^(?=## )", path.read_text("utf-8") if path.exists() else "")
     for table in tables:
         section = table.to_markdown() + "\n"
         places = [i for i, part in enumerate(parts) if part.split("\n", 1)[0] == table.heading]
@@ -91,4 +92,4 @@ def write(tables: Sequence[Table], path: Path) -> None:
         else:
             parts[-1] = parts[-1].rstrip("\n") + "\n\n" if parts[-1].strip() else ""
             parts.append(section)
-    path.write_text("".join(parts).rstrip("\n") + "\n")
+    path.write_text("".join(parts).rstrip("\n") + "\n", "utf-8")

@@ -18,6 +18,8 @@ def message(error: BaseException, file: str = "") -> str:
     if isinstance(error, TileError) and not isinstance(error, TileInternalError):
         error.at(_last_place(error.__traceback__, file))
         return str(error)
+    if isinstance(error, SyntaxError) and error.filename == file:  # nothing of the file has run
+        return "".join(traceback.format_exception_only(error)).rstrip()
     kept = None if isinstance(error, TileInternalError) else _from(error.__traceback__, file)
     lines = traceback.format_exception(type(error), error, kept or error.__traceback__)
     return "".join(lines).rstrip()

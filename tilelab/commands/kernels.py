@@ -9,11 +9,11 @@ import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, cast
 
 from tilelab.calls import did_you_mean
 from tilelab.commands.arguments import constants
+from tilelab.commands.files import read_source
 from tilelab.errors import TileRuntimeError, TileTypeError, TileValueError
 from tilelab.frontend.function import PrimFunc
 from tilelab.ir import Function, TensorParam
@@ -149,8 +149,7 @@ def last_kernel(tree: ast.Module, names: Mapping[str, Any]) -> str:
 
 def last_kernel_of_file(path: str, names: Mapping[str, Any]) -> str:
     """The name of the kernel that a file defines last, given its namespace."""
-    text = Path(path).read_text(encoding="utf-8")
-    return last_kernel(ast.parse(text, path), names)
+    return last_kernel(ast.parse(read_source(path), path), names)
 
 
 def _defined(tree: ast.Module) -> list[str]:

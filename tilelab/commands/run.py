@@ -10,26 +10,16 @@ import os
 import runpy
 import sys
 from collections.abc import Generator, Sequence
-from pathlib import Path
 from typing import Any
 
 from tilelab import shim
 from tilelab.commands.simdevice import simulated_device
-from tilelab.errors import TileRuntimeError, TileValueError
+from tilelab.errors import TileRuntimeError
 from tilelab.runtime import driver
 from tilelab.target import DEFAULT_TARGET, Target, open_targets_mean
 
 DEVICES = ("auto", "sim", "cuda", "gpu")
-NO_SCRIPT, NO_GPU = "TL1706", "TL1707"
-
-
-def script_path(text: str) -> str:
-    """The path of a script that exists; TileValueError (TL1706) otherwise."""
-    if not Path(text).is_file():
-        raise TileValueError(
-            f"there is no script {text}", code=NO_SCRIPT, hint="give the path of a Python file"
-        )
-    return os.path.abspath(text)
+NO_GPU = "TL1707"
 
 
 @contextlib.contextmanager

@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from tilelab.commands.arguments import Parser, counted, usage_error
+from tilelab.commands.files import writable_file
 from tilelab.runtime.reports import Timed
 from tilelab.runtime.simulated import Policy
 from tilelab.sim import ALL_CHECKS, OPTIONAL_CHECKS, Finding, SimReport
@@ -96,9 +96,9 @@ def write_files(options: argparse.Namespace, reports: Sequence[SimReport]) -> No
     """The files that --json and --trace ask for."""
     if options.json:
         data = {"schema": SCHEMA, "reports": [report.to_dict() for report in reports]}
-        Path(options.json).write_text(json.dumps(data), encoding="utf-8")
+        writable_file(options.json).write_text(json.dumps(data), encoding="utf-8")
     if options.trace:
-        Path(options.trace).write_text(json.dumps(joined_trace(reports)), encoding="utf-8")
+        writable_file(options.trace).write_text(json.dumps(joined_trace(reports)), encoding="utf-8")
 
 
 def joined_trace(reports: Sequence[SimReport]) -> dict[str, Any]:
