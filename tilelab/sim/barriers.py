@@ -103,12 +103,14 @@ class MBarriers:
 @dataclass
 class Arrivals:
     """Threads that wait at one bar.sync barrier: counts, a generation and the warps per block;
-    the warps of the last generation, by their times when it had passed (0: not among them)."""
+    the warps of the last generation, by their times when it had passed (0: not among them); how
+    often threads were let go."""
 
     threads: Array
     generation: Array
     warps: Array
     passed: Array
+    releases: int = 0
 
 
 class BlockBarriers:
@@ -152,6 +154,7 @@ class BlockBarriers:
             return
         state.threads[done] = 0
         state.generation[done] += 1
+        state.releases += 1
         rows = np.flatnonzero(done)
         came = state.warps[rows]
         if bool((came == came[0]).all()):

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
 SURE = 100
 """Iterations after which a loop that does the same again and again is reported."""
-ASKED = 10
-"""The same of a loop that asks others, when all of them only ask: turns of each block."""
+ASKED = 2
+"""The same of a loop that asks others, when all of them only ask."""
+IN_VAIN = 100
+"""Turns, of all together, after which threads that wait at the end of a branch for some who only
+ask go on; so many more, and two of everybody, and no turn changes anything any more."""
 LARGE = 1 << 20
 """Bytes of state up to which it is compared between iterations."""
 PATIENCE = 20_000
@@ -59,6 +62,7 @@ class Watch:
         what, hint = "", ""
         if repeats and self.asks:
             what, hint = " to ask for what no block or thread does any more", f.ASKING_HINT
+            self.s.group.hung = True
         elif repeats:
             what = ": its variables are what they were before"
         else:
@@ -82,7 +86,7 @@ class Watch:
                 return True
             if not same:
                 group.idle = 0  # it counts, which is more than asking
-            elif self.asks and group.idle > ASKED * (4 + group.size):
+            elif self.asks and group.idle > IN_VAIN + 2 * group.asking:
                 return True
         if count >= self.next:
             self.next += self.next // 2

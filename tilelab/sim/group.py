@@ -72,6 +72,8 @@ class BlockGroup:
         self.dead = np.zeros(self.size, np.bool_)
         self.epoch = 0
         self.idle = 0  # turns of loops that ask, since anybody did anything else
+        self.asking = 0  # how many strands do, when no other can go on
+        self.hung = False  # whether some have been given up
         self.strands: list[Any] = []  # that have not ended, of the scheduler
         self.transfers: list[Any] = []  # TMA loads under way
         self.landing: list[Any] = []  # TMA stores that have not written global memory

@@ -13,7 +13,7 @@ import numpy as np
 
 from tilelab.sim import findings as f
 from tilelab.sim.arrivals import Arrival
-from tilelab.sim.endless import ASKED
+from tilelab.sim.endless import IN_VAIN
 from tilelab.sim.frame import Array
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.strand import Strand
@@ -23,8 +23,6 @@ from tilelab.sim.waits import BarrierWait, JoinWait, MeetingWait, PhaseWait, Reg
 Schedule = Literal["late", "eager", "random"]
 SCHEDULES: tuple[Schedule, ...] = ("late", "eager", "random")
 _ARRIVES_EARLY = 0.3
-_IN_VAIN = 100
-"""How often loops ask before threads that wait for them at the end of a branch go on."""
 
 
 class Scheduler:
@@ -46,19 +44,27 @@ class Scheduler:
             busy = [s for s in ready if not isinstance(s.wait, Turn)]
             if self.group.transfers and (not busy or self._arrives_early()):
                 self._arrive(self._wanted())
-            elif busy or (ready and not self._must_part()):
-                self._step(busy or ready)
-            elif not self._part(every=bool(ready)) and not ready:
-                self._deadlock()
+            elif busy:
+                self._step(busy)
             elif ready:
-                self._step(ready)
+                self._ask(ready)
+            elif not self._part(every=False):
+                self._deadlock()
         self._leftovers()
 
-    def _must_part(self) -> bool:
-        """Whether those who ask have asked in vain, so that others should go on that wait for
+    def _ask(self, ready: list[Strand]) -> None:
+        """Let strands that only ask do so, until one does more or stops: asking ends no wait, so
+        nobody else can go on meanwhile. Where they have asked in vain, others go on that wait for
         them at the end of a branch."""
-        self.group.idle += 1
-        return self.group.idle % _IN_VAIN == 0
+        group, epoch, asks = self.group, self.group.epoch, True
+        group.asking = len(ready)
+        while asks and group.epoch == epoch:
+            group.idle += 1
+            asks = group.idle % IN_VAIN != 0 or not self._part(every=True)
+            strand = self._step(ready)
+            ready.remove(strand)
+            ready.append(strand)
+            asks &= not strand.done and isinstance(strand.wait, Turn)
 
     def _leftovers(self) -> None:
         """What the kernel leaves behind: copies nobody waited for, bytes nobody expected."""
@@ -86,8 +92,8 @@ class Scheduler:
                     buffer=barriers.buffer, index=barriers.index(int(which[0])),
                 )  # fmt: skip
 
-    def _step(self, ready: list[Strand]) -> None:
-        in_turn = self.group.idle > ASKED * self.group.size  # before those who ask are given up
+    def _step(self, ready: list[Strand]) -> Strand:
+        in_turn = self.group.idle > IN_VAIN + self.group.asking  # before those who ask are given up
         drawn = self.schedule == "random" and not in_turn
         pick = int(self.random.integers(len(ready))) if drawn else 0
         strand = ready[pick]
@@ -103,6 +109,7 @@ class Scheduler:
             strand.machine.finish()
             frame = strand.frame
             self.group.barriers.leave(frame.rows, len(frame.lanes))
+        return strand
 
     def _begin(self, strand: Strand) -> None:
         self.live.extend(strand.children)

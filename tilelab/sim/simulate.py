@@ -282,6 +282,8 @@ class _Launch:
                 self.events, self.dropped = group.timeline.events, group.timeline.dropped
             if progress is not None:
                 progress(first + len(numbers), total)
+            if group.hung and group.dead.all():
+                break  # on the chip, too, the others only begin when some of these end
         if self.how.to_tables:
             self.pools.give_back()
 

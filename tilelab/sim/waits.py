@@ -67,10 +67,15 @@ class BarrierWait:
     rows: Array
     before: Array
     loc: Loc | None
+    _known: tuple[tuple[int, int], Array] | None = None  # who is blocked, and when that was so
 
     def blocked(self, group: BlockGroup) -> Array:
-        now = group.barriers.at(self.number).generation[self.rows]
-        return self.rows[(now == self.before) & ~group.dead[self.rows]]
+        state = group.barriers.at(self.number)
+        when = state.releases, group.epoch
+        if self._known is None or self._known[0] != when:
+            held = (state.generation[self.rows] == self.before) & ~group.dead[self.rows]
+            self._known = when, self.rows[held]
+        return self._known[1]
 
     def missing(self, group: BlockGroup, row: int) -> str:
         came, needs = group.barriers.missing(self.number, row)
