@@ -59,4 +59,4 @@ def lower(
 def _lower(function: Function, ctx: PassContext) -> Lowered:
     passes = PASSES if ctx.option(KEY) is None else (*PASSES, stamp_schedule)
     program: Program = run_passes(function, passes, ctx, verify)
-    return Lowered(program, ctx.trace, rewritten(emit(program), ctx.target))
+    return Lowered(program, ctx.trace, rewritten(emit(program, ctx.target), ctx.target))

@@ -11,6 +11,7 @@ import torch
 
 import tilelab
 import tilelab.language as T
+from tests.kernels import AMPERE
 
 
 def check_sums_across_blocks(target: Any, device: str) -> None:
@@ -109,6 +110,32 @@ def check_barriers_of_some_threads(target: Any, device: str) -> None:
     assert torch.equal(b[2], torch.cat([twice] * 4))
 
 
+def check_every_8_bit_float(target: Any, device: str) -> None:
+    """All 256 of a type as float32 and bfloat16, NaN as NaN: chips without conversions of 8-bit
+    floats take them apart by bits."""
+    for name in ("float8_e4m3fn", "float8_e5m2"):
+
+        @T.prim_func
+        def main(
+            A: T.Tensor((256,), name), B: T.Tensor((256,), "float32"),
+            C: T.Tensor((256,), "bfloat16"),
+        ):  # fmt: skip
+            with T.Kernel(1, threads=128):
+                for i in T.Parallel(256):
+                    B[i] = A[i]
+                    C[i] = A[i]
+
+        dtype = getattr(torch, name)
+        a = torch.arange(256, device=device).to(torch.uint8).view(dtype)
+        kernel = tilelab.compile(main, out_idx=[1, 2], target=target)
+        b, c = kernel(a)
+        torch.testing.assert_close(b, a.float(), rtol=0, atol=0, equal_nan=True)
+        torch.testing.assert_close(c, a.float().bfloat16(), rtol=0, atol=0, equal_nan=True)
+        decoder = f"tl::{name[7:11]}_to_half("
+        assert (decoder in kernel.get_kernel_source()) == (target == AMPERE)
+
+
 CHECKS: tuple[Callable[[Any, str], None], ...] = (
     check_sums_across_blocks, check_places_from_the_end, check_barriers_of_some_threads,
+    check_every_8_bit_float,
 )  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import tilelab
+import tilelab.language as T
 from tests.kernels import AMPERE, HOPPER
 from tests.ops.author_programs import CHECKS
 from tests.thread.nvrtc import available
@@ -32,3 +33,12 @@ def test_programs(target: Any, check: Any, monkeypatch: pytest.MonkeyPatch) -> N
     assert made
     if available:
         assert all(kernel.cubin for kernel in made)
+
+
+def test_copies_of_other_extents() -> None:
+    with pytest.raises(ValueError, match="TL1503: copy of a 8x2 tile of A into a 8x3 tile of B"):
+
+        @T.prim_func
+        def main(A: T.Tensor((8, 8), "float16"), B: T.Tensor((8, 8), "float16")):
+            with T.Kernel(1, threads=32):
+                T.copy(A[:, :2], B[:, :3])

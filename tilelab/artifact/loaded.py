@@ -49,7 +49,7 @@ class LoadedKernel(Inspection):
 
     def _lower(self, target: Target, aligned: bool) -> LoweredProgram:
         program = self._programs[aligned]
-        return _Variant(program, CompileTrace(target), emit(program))
+        return _Variant(program, CompileTrace(target), emit(program, target))
 
     def __call__(self, *tensors: Any) -> None:
         """Run on the GPU with CUDA tensors, one for each parameter, on torch's current stream.

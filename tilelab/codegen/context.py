@@ -20,6 +20,7 @@ class Context:
     """State of one kernel while it is written.
 
     `inlined` maps variables of loops that run once to their value: such a loop leaves no text.
+    `decodes_fp8`: 8-bit floats are taken apart by bits, for the chip has no conversion of them.
     """
 
     kernel: ThreadKernel
@@ -28,6 +29,7 @@ class Context:
     out: Writer
     declared: set[int] = field(default_factory=set[int])
     inlined: dict[Var, Expr] = field(default_factory=dict[Var, Expr])
+    decodes_fp8: bool = False
 
     @cached_property
     def _mentions(self) -> Counter[int]:

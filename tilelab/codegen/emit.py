@@ -9,16 +9,19 @@ from tilelab.codegen.kernel import kernel
 from tilelab.codegen.names import Names, identifier
 from tilelab.codegen.preamble import Preamble
 from tilelab.codegen.source import CudaSource, KernelSpan, LineLink, Writer
+from tilelab.target import Feature, Target
 from tilelab.thread.nodes import Program
 
 
-def emit(program: Program) -> CudaSource:
+def emit(program: Program, target: Target | None = None) -> CudaSource:
     """CUDA C++ of every kernel of `program`, with the map from its lines to nodes and Python.
 
     The text needs no header but CUDA's number formats. A kernel whose name C++ does not allow
-    gets another, so take the names from the result.
+    gets another, so take the names from the result. Without a target the chip has
+    every conversion.
     """
     preamble, out, global_names = Preamble(), Writer(), Names()
+    decodes = target is not None and not target.has(Feature.FP8_CVT)
     spans: list[KernelSpan] = []
     for k in program.kernels:
         wish = identifier(k.name)
@@ -26,7 +29,7 @@ def emit(program: Program) -> CudaSource:
         if spans:
             out.line("")
         first = len(out.lines) + 1
-        kernel(Context(k, Names({name}), preamble, out), name)
+        kernel(Context(k, Names({name}), preamble, out, decodes_fp8=decodes), name)
         spans.append(KernelSpan(name, first, len(out.lines)))
     own = dict.fromkeys(text for k in program.kernels for text in k.sources)
     for text in own:

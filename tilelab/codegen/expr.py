@@ -9,10 +9,13 @@ from tilelab.codegen.access import is_register, offset_of
 from tilelab.codegen.context import Context, internal
 from tilelab.codegen.small_int import small_int
 from tilelab.codegen.values import FP8, convert, held, literal, type_name
-from tilelab.dtypes import FLOAT32, INT32, DType
+from tilelab.dtypes import FLOAT16, FLOAT32, INT32, DType
 from tilelab.ir import Binary, Buffer, Call, Cast, Const, Expr, Load, Pool, Select, Unary, Var
 from tilelab.ir.expr import COMPARISONS
+from tilelab.thread.intrinsics.helpers import E4M3_TO_HALF, E5M2_TO_HALF
 from tilelab.thread.mathfn import math_fn
+
+_DECODERS = {"float8_e4m3fn": E4M3_TO_HALF, "float8_e5m2": E5M2_TO_HALF}
 
 Piece = tuple[str, int]
 """Text and how tightly its outermost operator binds (a level of `_LEVELS`)."""
@@ -127,7 +130,14 @@ def _cast(e: Cast, ctx: Context) -> Piece:
         return _infix(Binary("!=", a, Const(0, a.dtype), e.dtype), "!=", ctx)
     text = piece(e.a, ctx)[0]
     small = small_int(e.a, text, e.dtype, ctx)
-    return (convert(text, e.a.dtype, e.dtype) if small is None else small), PRIMARY
+    if small is not None:
+        return small, PRIMARY
+    source, decoder = e.a.dtype, _DECODERS.get(e.a.dtype.name)
+    if decoder is not None and ctx.decodes_fp8:
+        ctx.preamble.use_type(FLOAT16)
+        ctx.preamble.use_helper(decoder)
+        text, source = f"tl::{decoder}({text})", FLOAT16
+    return convert(text, source, e.dtype), PRIMARY
 
 
 def _select(e: Select, ctx: Context) -> Piece:

@@ -105,6 +105,27 @@ template <int FIRST, int ZERO> {INLINE} {type_name} {name}(int n) {{
     )
 
 
+E4M3_TO_HALF = helper(
+    "e4m3_to_half",
+    f"""
+// exactly, where the chip has no conversion: half has the same bits, and 8 more in its exponent
+{INLINE} half e4m3_to_half(__nv_fp8_e4m3 x) {{
+  u32 bits = x.__x & 0x7f;
+  half value = __ushort_as_half((unsigned short)((x.__x & 0x80) << 8 | bits << 7));
+  return bits == 0x7f ? __ushort_as_half(0x7fff) : __hmul(value, __ushort_as_half(0x5c00));
+}}
+""",
+)
+E5M2_TO_HALF = helper(
+    "e5m2_to_half",
+    f"""
+// where the chip has no conversion: half begins with these bits
+{INLINE} half e5m2_to_half(__nv_fp8_e5m2 x) {{
+  return __ushort_as_half((unsigned short)(x.__x << 8));
+}}
+""",
+)
+
 SMALL_INT_TO_HALF = _small_int("small_int_to_half", "half", "__ushort_as_half", "(unsigned short)")
 SMALL_INT_TO_BFLOAT16 = _small_int(
     "small_int_to_bfloat16", "__nv_bfloat16", "__ushort_as_bfloat16", "(unsigned short)"
