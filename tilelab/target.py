@@ -19,6 +19,8 @@ WARP = 32
 """Threads of a warp, on every chip (CUDA C programming guide, SIMT architecture)."""
 WARPGROUP = 128
 """Threads of a warpgroup: four warps that issue a wgmma together (PTX ISA, wgmma)."""
+NAMED_BARRIERS = 16
+"""Of a block (PTX ISA, bar); number 0 is that of all its threads."""
 
 
 class Feature(enum.Enum):

@@ -11,6 +11,7 @@ from tilelab.ir import Alloc, Buffer, Expr, Scope, Stmt, as_expr, cast, const_in
 from tilelab.language.instruct import barrier_place, evaluate, perform
 from tilelab.language.instruct import predicate as truth_of
 from tilelab.language.launch import linear_thread
+from tilelab.target import NAMED_BARRIERS
 from tilelab.thread.intrinsics import (
     FENCE_PROXY_ASYNC,
     MBARRIER_ARRIVE,
@@ -37,8 +38,6 @@ from tilelab.thread.intrinsics.exchange import (
 )
 from tilelab.tile.ops.barriers import BarrierInit
 
-_NAMED_BARRIERS = 16
-
 
 def sync_threads(barrier_id: int | None = None, arrive_count: int | None = None) -> Stmt:
     """All threads of the block wait for each other; with `barrier_id` (0 to 15) and
@@ -64,7 +63,7 @@ def named_barrier_arrive(barrier_id: int, thread_count: int) -> Stmt:
 
 def _named(record: Any, barrier_id: Any, count: Any, what: str) -> Stmt:
     number, threads = const_int(barrier_id), const_int(count)
-    bad_number = number is not None and not 0 <= number < _NAMED_BARRIERS
+    bad_number = number is not None and not 0 <= number < NAMED_BARRIERS
     if bad_number or (threads is not None and (threads <= 0 or threads % 32)):
         raise TileValueError(
             f"{what}({barrier_id!r}, {count!r}) names no barrier of whole warps", code="TL1758",

@@ -45,9 +45,9 @@ from tilelab.passes.shared_accesses import (
 )
 from tilelab.passes.shared_lifetimes import overlapping
 from tilelab.passes.slot_fences import fence_slots, fence_tensors
-from tilelab.passes.staging_room import named_barriers
+from tilelab.passes.staging_room import named_barriers, no_barrier_left
 from tilelab.passes.thread_ranges import Threads, threads_where
-from tilelab.target import WARP
+from tilelab.target import NAMED_BARRIERS, WARP
 from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC,
     MBARRIER_ARRIVE,
@@ -142,12 +142,12 @@ class Syncer:
         # Whose ordinary writes, and whose ordinary reads, the asynchronous proxy comes after.
         self.fenced_writes = {*by_async, *_partners(by_async, self.sharing)}
         self.fenced_reads = _partners(filled, self.sharing)
-        self.role: tuple[int, int] | None = None
+        self.role: tuple[int | None, int] | None = None
         self.own_barriers = True
         self.lanes: Threads | None = None  # inside a branch that part of one warp takes
         self.left = Pending()  # what had happened where a break or continue leaves an iteration
         self.only = _exchanged(kernel, ctx)
-        self._numbers: dict[tuple[int, int], int] = {}
+        self._numbers: dict[tuple[int, int], int | None] = {}
         self._taken = set(named_barriers(kernel))
 
     def run(self) -> ThreadKernel:
@@ -215,15 +215,15 @@ class Syncer:
             return Invoke(SYNCWARP, (mask,), barrier.reason, loc=barrier.loc)
         if self.role is None or barrier.intrinsic is not SYNCTHREADS:
             return barrier
-        operands = tuple(as_expr(n) for n in self.role)
+        operands = tuple(as_expr(n or no_barrier_left(barrier, self.role[1])) for n in self.role)
         return Invoke(NAMED_BARRIER_SYNC, operands, barrier.reason, loc=barrier.loc)
 
-    def _number(self, role: Role) -> int:
+    def _number(self, role: Role) -> int | None:
         """The named barrier of a role's threads: the same wherever these threads have a role."""
         key = (role.first, role.count)
         if key not in self._numbers:
-            self._numbers[key] = next(n for n in range(1, 16) if n not in self._taken)
-            self._taken.add(self._numbers[key])
+            busy = {*self._taken, *self._numbers.values()}
+            self._numbers[key] = next((n for n in range(1, NAMED_BARRIERS) if n not in busy), None)
         return self._numbers[key]
 
     def _fence(self, state: Pending, s: Stmt) -> list[Stmt]:
@@ -336,7 +336,7 @@ def _partners(buffers: Iterable[int], sharing: Mapping[int, Iterable[Buffer]]) -
     return {id(other) for key in buffers for other in sharing.get(key, ())}
 
 
-def _joins_all(barrier: Invoke, role: tuple[int, int] | None) -> bool:
+def _joins_all(barrier: Invoke, role: tuple[int | None, int] | None) -> bool:
     """Whether a barrier joins all threads that run here, not only some warps of them."""
     if barrier.intrinsic is not NAMED_BARRIER_SYNC or role is None:
         return True

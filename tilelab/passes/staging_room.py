@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import NoReturn
 
+from tilelab.errors import TileValueError
 from tilelab.ir import Alloc, Expr, Kernel, Node, Scope, walk
 from tilelab.layout import Fragment
 from tilelab.passes.base import PassContext
 from tilelab.passes.shared_extent import MERGE
 from tilelab.passes.shared_room import bytes_apart
 from tilelab.passes.touch import touches
+from tilelab.target import NAMED_BARRIERS
 from tilelab.thread.intrinsics.barrier import NAMED_BARRIER_ARRIVE, NAMED_BARRIER_SYNC
 from tilelab.thread.nodes import Invoke
-from tilelab.tile.staging import NAMED_BARRIERS, Staging
+from tilelab.tile.staging import Staging
 
 REGISTER_BYTES = 4
 OTHER_REGISTERS = 24  # of a thread, beside its largest tile
@@ -48,3 +51,14 @@ def named_barriers(node: Node) -> Iterator[int]:
             assert isinstance(number, Expr)
             low, high = number.bounds
             yield from range(low or 0, NAMED_BARRIERS if high is None else high + 1)
+
+
+def no_barrier_left(barrier: Invoke, threads: int) -> NoReturn:
+    """Refuse a barrier of a role's threads, where those of the program may be all there are."""
+    why = f" ({barrier.reason})" if barrier.reason else ""
+    raise TileValueError(
+        f"{threads} threads of a role wait for each other here{why}, and the numbers of the "
+        "program's named barriers, as far as their range is known, leave none", code="TL1758",
+        loc=barrier.loc, hint="write numbers whose range shows, such as 1 + k % 2, and leave one "
+        f"of the {NAMED_BARRIERS} to each role",
+    )  # fmt: skip

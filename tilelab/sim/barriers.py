@@ -6,10 +6,10 @@ Hides that every block has its own state while one array operation serves them a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from tilelab.errors import Loc
 from tilelab.ir import Buffer
 from tilelab.sim.clocks import Clocks
 from tilelab.sim.frame import Array
@@ -102,15 +102,21 @@ class MBarriers:
 
 @dataclass
 class Arrivals:
-    """Threads that wait at one bar.sync barrier: counts, a generation and the warps per block;
-    the warps of the last generation, by their times when it had passed (0: not among them); how
-    often threads were let go."""
+    """Threads that wait at one bar.sync barrier: counts, how many they wait for (ALL: those that
+    have not left the kernel), a generation and the warps per block; the warps of the last
+    generation, by their times when it had passed (0: not among them). `uses`: where each number of
+    threads was asked for first; `releases`: how often threads were let go."""
 
     threads: Array
+    needs: Array
     generation: Array
     warps: Array
     passed: Array
+    uses: dict[int, Loc | None]
     releases: int = 0
+
+
+ALL = 0
 
 
 class BlockBarriers:
@@ -120,7 +126,6 @@ class BlockBarriers:
         self.live = np.full(blocks, threads, np.int64)  # threads that have not left the kernel
         self.blocks, self.clocks = blocks, clocks
         self._at: dict[int, Arrivals] = {}
-        self._needs: dict[int, int | None] = {}
 
     def at(self, number: int) -> Arrivals:
         """The state of one barrier."""
@@ -129,17 +134,17 @@ class BlockBarriers:
             zeros = np.zeros(self.blocks, np.int64)
             warps = np.zeros((self.blocks, self.clocks.warps), np.bool_)
             passed = np.zeros(warps.shape, np.int32)
-            found = self._at[number] = Arrivals(zeros, zeros.copy(), warps, passed)
+            found = self._at[number] = Arrivals(
+                zeros, zeros.copy(), zeros.copy(), warps, passed, {}
+            )
         return found
 
-    def arrive(
-        self, number: int, rows: Array, warps: Array, lanes: int, needs: int | None
-    ) -> Array:
+    def arrive(self, number: int, rows: Array, warps: Array, lanes: int, needs: int) -> Array:
         """Count threads in; the generation that must pass for them to go on."""
         state = self.at(number)
         state.threads[rows] += lanes
         state.warps[rows[:, None], warps] = True
-        self._needs[number] = needs
+        state.needs[rows] = needs
         before = state.generation[rows].copy()
         self.release(number)
         return before
@@ -147,9 +152,7 @@ class BlockBarriers:
     def release(self, number: int) -> None:
         """Let the threads go where all have come."""
         state = self.at(number)
-        needs = self._needs.get(number)
-        target: Any = self.live if needs is None else needs
-        done = (state.threads >= target) & (state.threads > 0)
+        done = (state.threads >= self._wanted(state)) & (state.threads > 0)
         if not done.any():
             return
         state.threads[done] = 0
@@ -187,11 +190,34 @@ class BlockBarriers:
     def leave(self, rows: Array, lanes: int) -> None:
         """Threads end: barriers no longer wait for them."""
         self.live[rows] -= lanes
-        for number, needs in list(self._needs.items()):
-            if needs is None:
+        for number, state in self._at.items():
+            if (state.needs == ALL).any():
                 self.release(number)
 
     def missing(self, number: int, row: int) -> tuple[int, int]:
         """(threads that came, threads that must come) in one block."""
-        needs = self._needs.get(number)
-        return int(self.at(number).threads[row]), int(self.live[row] if needs is None else needs)
+        state = self.at(number)
+        return int(state.threads[row]), int(self._wanted(state)[row])
+
+    def _wanted(self, state: Arrivals) -> Array:
+        return np.where(state.needs == ALL, self.live, state.needs)
+
+    def disagree(
+        self, number: int, rows: Array, needs: int, loc: Loc | None
+    ) -> tuple[int, int, Loc | None] | None:
+        """The first row in which threads wait at a barrier for another number of threads than
+        `needs`, that number, and where it is asked for; None: there is none."""
+        state = self.at(number)
+        state.uses.setdefault(needs, loc)
+        its = self._wanted(state)[rows]
+        bad = (state.threads[rows] > 0) & (its != (self.live[rows] if needs == ALL else needs))
+        at = int(bad.argmax())
+        loc = state.uses.get(int(its[at]), state.uses.get(ALL))
+        return (at, int(its[at]), loc) if bad.any() else None
+
+    def other_use(self, number: int, needs: int) -> tuple[str, Loc | None] | None:
+        """Another number of threads than `needs` that a barrier has been used for, in words, and
+        where."""
+        uses = self.at(number).uses
+        others = [n for n in uses if n != needs]
+        return (str(others[0] or "all"), uses[others[0]]) if others else None

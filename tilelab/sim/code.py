@@ -6,7 +6,20 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tilelab.ir import Binary, Buffer, Call, For, LoopKind, Node, Scope, Seq, Store, While, walk
+from tilelab.ir import (
+    Binary,
+    Buffer,
+    Call,
+    For,
+    LoopKind,
+    Node,
+    Scope,
+    Seq,
+    Stmt,
+    Store,
+    While,
+    walk,
+)
 from tilelab.ir.stmt import Break, Continue, may_leave
 from tilelab.sim.block_order import tells
 from tilelab.sim.deciding import Deciding, deciding, targets
@@ -91,6 +104,13 @@ class Code:
         found = self._tails.get((body, first))
         if found is None:
             found = self._tails[body, first] = Seq(body.body[first:], loc=body.loc)
+        return found
+
+    def alone(self, stmt: Stmt) -> Seq:
+        """A statement as a sequence."""
+        found = self._tails.get((stmt, 0))
+        if found is None:
+            found = self._tails[stmt, 0] = Seq((stmt,), loc=stmt.loc)
         return found
 
     def deciding(self, loop: While) -> Deciding | None:

@@ -79,6 +79,10 @@ TOLD_HINT = (
     'that by an atomic of memory_order="release"; here, read its value with "acquire" (relaxed '
     "atomics order nothing), and put a barrier between that and this access"
 )
+COUNTS_HINT = (
+    "give one number of threads (whole warps) wherever threads meet at a named barrier, and sets "
+    "of threads that do not meet each its own barrier"
+)
 REGISTERS_HINT = (
     "let the budgets of all warpgroups sum to no more than they start with, and give back before "
     "others take"

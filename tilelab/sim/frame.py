@@ -7,7 +7,7 @@ innermost first. Narrowing to a branch slices values only when they are used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -274,3 +274,22 @@ def _slicer(rows: Array | None, lanes: Array | None, old_rows: int, old_lanes: i
         return value
 
     return narrow
+
+
+def agreeing(
+    frame: Frame, values: Sequence[Value], group_size: int
+) -> list[tuple[Frame, tuple[int, ...]]]:
+    """The parts of a frame, without lane loops, whose threads have the same whole numbers as
+    `values`, and these."""
+    if not any(varies(v) and v.size > 1 for v in values):
+        return [(frame, tuple(int(np.asarray(v).flat[0]) for v in values))]
+    each = np.stack([np.broadcast_to(np.asarray(v), frame.shape).ravel() for v in values])
+    kinds, which = np.unique(each, axis=1, return_inverse=True)
+    if kinds.shape[1] == 1:
+        return [(frame, tuple(kinds[:, 0].tolist()))]
+    which = which.reshape(frame.shape)
+    return [
+        (part, tuple(kind))
+        for i, kind in enumerate(kinds.T.tolist())
+        for part in frame.masked(which == i).rectangles(group_size)
+    ]

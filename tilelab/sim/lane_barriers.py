@@ -9,14 +9,15 @@ import numpy as np
 
 from tilelab.sim import findings as f
 from tilelab.sim.arrivals import Arrival, Copy
-from tilelab.sim.barriers import MBarriers
+from tilelab.sim.barriers import ALL, MBarriers
 from tilelab.sim.clocks import Clocks
-from tilelab.sim.frame import Array
-from tilelab.sim.lanes import Lanes
+from tilelab.sim.frame import Array, agreeing
+from tilelab.sim.lanes import BlocksStopped, Lanes
 from tilelab.sim.place import Place
 from tilelab.sim.register_pool import WARPGROUP
 from tilelab.sim.waits import BarrierWait, PhaseWait, RegisterWait
 from tilelab.sim.work import Work
+from tilelab.target import NAMED_BARRIERS, WARP
 from tilelab.thread.costs import COSTS
 
 _SYNC = Work("sync", COSTS["sync"].issue, COSTS["sync"].latency)
@@ -27,31 +28,53 @@ class BarrierLanes(Lanes):
 
     def sync_threads(self, barrier: Any, threads: Any) -> Iterator[Any]:
         """bar.sync; `threads` None: all threads of the block."""
-        frame, group = self.frame, self.group
-        number = int(self.per_row(barrier)[0])
-        needs = None if threads is None else int(self.per_row(threads)[0])
-        lanes = len(frame.lanes)
-        self._only_these(number)
-        before = group.barriers.arrive(number, frame.rows, self.warps(), lanes, needs)
-        self.clock.arrive_block(group.barriers, number, frame.rows)
+        frame = self.frame
+        number, before = self._count_in(barrier, ALL if threads is None else threads)
         yield from self.waiting(BarrierWait(number, frame.rows, before, self.memory.loc))
         self.clock.observe_block(number, frame.rows, self.memory.loc)
 
     def arrive_threads(self, barrier: Any, threads: Any) -> None:
         """bar.arrive: count in, and go on."""
-        frame = self.frame
-        number, needs = int(self.per_row(barrier)[0]), int(self.per_row(threads)[0])
-        self._only_these(number)
-        self.group.barriers.arrive(number, frame.rows, self.warps(), len(frame.lanes), needs)
-        self.clock.arrive_block(self.group.barriers, number, frame.rows)
+        whole = self.frame
+        parts = agreeing(whole, (barrier, threads), self.group.size)
+        for self.frame, (number, needs) in parts:
+            self._count_in(number, needs)
+        self.frame = whole
 
-    def _only_these(self, number: int) -> None:
-        """Report a named barrier that other warps use at the same time."""
-        other = self.group.barriers.strangers(number, self.frame.rows, self.warps())
-        if other is not None:
-            text = f"named barrier {number} is used here and by warp {other}, without an order "
-            text += "between the two uses: their arrivals may be counted together"
-            self.report(f.BARRIER_MISUSE, text, hint="give each set of threads its own barrier")
+    def _count_in(self, barrier: Any, threads: Any) -> tuple[int, Array]:
+        """Arrive at a barrier, in which all running threads agree: its number, and the generation
+        that must pass for them to go on."""
+        frame, barriers = self.frame, self.group.barriers
+        number, needs = int(self.per_row(barrier)[0]), int(self.per_row(threads)[0])
+        self._fits(number, needs)
+        before = barriers.arrive(number, frame.rows, self.warps(), len(frame.lanes), needs)
+        self.clock.arrive_block(barriers, number, frame.rows)
+        return number, before
+
+    def _fits(self, number: int, needs: int) -> None:
+        """Report what is no barrier, one at which others wait for another number of threads, and
+        one that other warps use at the same time."""
+        rows, barriers, name = self.frame.rows, self.group.barriers, f"named barrier {number}"
+        text, place, other = "", 0, None
+        if not 0 <= number < NAMED_BARRIERS or needs % WARP or needs < 0:
+            text = f"{name} of {needs} threads: numbers are 0 to {NAMED_BARRIERS - 1}, and threads "
+            text += "whole warps"
+        elif found := barriers.disagree(number, rows, needs, self.memory.loc):
+            place, count, other = found
+            text = f"{name} is waited for here by {needs or 'all'} threads, and by {count} "
+            text += "elsewhere, at the same time"
+        if text:
+            self.report(f.BARRIER_MISUSE, text, place, hint=f.COUNTS_HINT, other=other)
+            self.group.stop(rows)
+            raise BlocksStopped
+        stranger = barriers.strangers(number, rows, self.warps())
+        if stranger is not None:
+            use = barriers.other_use(number, needs) or ("", None)
+            counts = f" for {needs or 'all'} threads, elsewhere for {use[0]}," if use[0] else ""
+            text = f"{name} is used here{counts} and by warp {stranger}, without an order between "
+            text += "the two uses: their arrivals may be counted together"
+            hint = f.COUNTS_HINT if counts else "give each set of threads its own barrier"
+            self.report(f.BARRIER_MISUSE, text, hint=hint, other=use[1])
 
     def set_registers(self, count: int, raises: bool) -> Iterator[Any]:
         """setmaxnreg: wait for registers of the block's pool, or give some back."""

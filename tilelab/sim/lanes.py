@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tilelab.errors import Loc
 from tilelab.sim import findings as f
 from tilelab.sim import speech
 from tilelab.sim.access import CheckedMemory
@@ -192,13 +193,13 @@ class Lanes:
 
     def report(
         self, code: str, text: str, at: int = 0, hint: str = "", buffer: Any = None,
-        index: tuple[int, ...] | None = None,
+        index: tuple[int, ...] | None = None, other: Loc | None = None,
     ) -> None:  # fmt: skip
         """A finding about the first lane of a row of the frame."""
         frame = self.frame
         self.group.report(
             code, text, self.memory.loc, row=int(frame.rows[at]), thread=int(frame.lanes[0]),
-            hint=hint, buffer=buffer, index=index,
+            hint=hint, buffer=buffer, index=index, other=other,
         )  # fmt: skip
 
     def warps(self) -> Array:

@@ -16,6 +16,7 @@ from tilelab.sim.arrivals import Arrival
 from tilelab.sim.endless import IN_VAIN
 from tilelab.sim.frame import Array
 from tilelab.sim.group import BlockGroup
+from tilelab.sim.speech import clause
 from tilelab.sim.strand import Strand
 from tilelab.sim.tma import Transfer
 from tilelab.sim.waits import BarrierWait, JoinWait, MeetingWait, PhaseWait, RegisterWait, Turn
@@ -176,17 +177,23 @@ class Scheduler:
             s for s in self.live
             if not isinstance(s.wait, JoinWait) and row in s.wait.blocked(group)
         ]  # fmt: skip
-        parts = [f"{s.role} {s.wait.missing(group, row)}" for s in waiting]
+        parts = [clause(s.role, s.wait.missing(group, row)) for s in waiting]
         text = "no thread of the block can go on: " + "; ".join(parts)
         code, cause = self._verdict(waiting, row)
         wait, thread = cause.wait, int(cause.frame.lanes[0])
-        hint = f.REGISTERS_HINT if isinstance(wait, RegisterWait) else ""
+        hint, other = f.REGISTERS_HINT if isinstance(wait, RegisterWait) else "", None
+        if code == f.BARRIER_DIVERGENCE and isinstance(wait, BarrierWait):
+            needs = int(group.barriers.at(wait.number).needs[row])
+            use = group.barriers.other_use(wait.number, needs)
+            if use is not None:
+                code, hint, other = f.BARRIER_MISUSE, f.COUNTS_HINT, use[1]
+                text += f"; elsewhere, named barrier {wait.number} joins {use[0]} threads"
         found = (None, None)
         if isinstance(wait, PhaseWait):
             found = wait.barriers.buffer, wait.barriers.index(wait.barrier(row))
         group.report(
             code, text, wait.loc, row=row, thread=thread, buffer=found[0], index=found[1],
-            hint=hint,
+            other=other, hint=hint,
         )  # fmt: skip
         group.stop(rows)
 

@@ -78,6 +78,12 @@ def coordinates(number: int, threads: tuple[int, ...]) -> tuple[int, ...]:
     return unravel(number, threads[::-1])[::-1]
 
 
+def clause(subject: str, said: str) -> str:
+    """What threads, or a role of them, do: "block waits ...", "threads 0 to 31 wait ..."."""
+    plural = subject.startswith("threads ") and said.startswith("waits ")
+    return f"{subject} {said.replace('waits', 'wait', 1) if plural else said}"
+
+
 def require(
     group: BlockGroup, frame: Frame, loc: Loc | None, ok: Any, text: str, code: str = f.ASSERTION
 ) -> None:

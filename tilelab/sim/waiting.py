@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import Any, cast
 
-from tilelab.ir import For, If, Node, Seq, Stmt, While
+from tilelab.ir import Const, For, If, Node, Seq, Stmt, While
 from tilelab.sim.code import Driver
-from tilelab.sim.frame import Frame
+from tilelab.sim.frame import Frame, agreeing
 from tilelab.sim.lane_meetings import meet
 from tilelab.sim.loops import going, iterations, together, while_true
 from tilelab.sim.partition import apart
@@ -19,6 +19,7 @@ from tilelab.sim.statements import bind_result, sides
 from tilelab.sim.strand import Parting, Strand
 from tilelab.sim.waits import HandOver, JoinWait, Turn
 from tilelab.thread import Invoke, Role, WarpRoles
+from tilelab.thread.intrinsics.barrier import NAMED_BARRIER_SYNC
 
 _NOTHING = Seq(())
 
@@ -26,7 +27,7 @@ _NOTHING = Seq(())
 def _drive_seq(s: Strand, stmt: Seq, frame: Frame) -> Iterator[Any]:
     parts = list(stmt.body)
     for number, (part, inner) in enumerate(going(s, stmt, frame)):
-        if type(part) not in _BRANCHES or number + 1 >= len(parts) or part is not parts[number]:
+        if not _branches(part) or number + 1 >= len(parts) or part is not parts[number]:
             yield from s.drive(part, inner)
             continue
         parting = Parting(s.code.tail(stmt, number + 1))
@@ -43,6 +44,12 @@ def _drive_seq(s: Strand, stmt: Seq, frame: Frame) -> Iterator[Any]:
 
 def _drive_invoke(s: Strand, stmt: Invoke, frame: Frame) -> Iterator[Any]:
     operands = [s.operand(o, frame) for o in stmt.operands]
+    if stmt.intrinsic is NAMED_BARRIER_SYNC:
+        parts = agreeing(frame, operands, s.group.size)
+        if len(parts) > 1:
+            alone = s.code.alone(stmt)
+            yield from _branch(s, [(s.role, alone, part) for part, _ in parts], [], stmt)
+            return
     s.machine.frame = frame
     if s.code.parted(stmt):
         steps = meet(s.machine, stmt.intrinsic, operands)
@@ -132,6 +139,15 @@ def _fork(
 
 
 _BRANCHES = frozenset({If, WarpRoles})
+
+
+def _branches(stmt: Stmt) -> bool:
+    """Whether threads may go apart at a statement: at a named barrier whose number is computed,
+    too."""
+    if isinstance(stmt, Invoke) and stmt.intrinsic is NAMED_BARRIER_SYNC:
+        return not all(isinstance(o, Const) for o in stmt.operands)
+    return type(stmt) in _BRANCHES
+
 
 DRIVERS: dict[type[Node], Driver] = {
     Seq: _drive_seq, Invoke: _drive_invoke, For: _drive_for, While: _drive_while, If: _drive_if,

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from tilelab.dtypes import DType
 from tilelab.ir import Buffer, Scope, Stmt
 from tilelab.layout import swizzled
-from tilelab.target import Limits
+from tilelab.target import NAMED_BARRIERS, Limits
 
-NAMED_BARRIERS = 16  # of a block; number 0 is that of all its threads
 Key = tuple[object, ...]
 
 

@@ -40,7 +40,14 @@ CLASSES = {
     ],
     "out-of-bounds write": [*bounds.WRITES, *elements.BOUNDS_WRITE, *tails.BOUNDS_WRITE],
     "uninitialised read": [*uninitialised.READS, *elements.UNSET, *tails.UNSET],
-    "shared race": [*races.SHARED, *warps.SHARED, *aliases.SHARED, *orders.SHARED, *writers.SHARED],
+    "shared race": [
+        *races.SHARED,
+        *warps.SHARED,
+        *aliases.SHARED,
+        *orders.SHARED,
+        *writers.SHARED,
+        *barriers.SHARED,
+    ],
     "global race": [
         *races.GLOBAL,
         *blocks.GLOBAL,
