@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
 from tilelab.dtypes import DType
@@ -82,7 +83,7 @@ class Buffer(Node):
         """Where its elements begin: the buffer itself, which stands for its address in calls."""
         return self
 
-    @property
+    @cached_property
     def static_shape(self) -> tuple[int, ...]:
         """The shape as ints; only for on-chip buffers and static tensors."""
         sizes = tuple(const_int(s) for s in self.shape)

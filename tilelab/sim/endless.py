@@ -30,6 +30,8 @@ ASKED = 2
 IN_VAIN = 100
 """Turns, of all together, after which threads that wait at the end of a branch for some who only
 ask go on; so many more, and two of everybody, and no turn changes anything any more."""
+_LOOKS = 64
+"""A long loop's time is asked for once in so many iterations: asking costs as much as one."""
 LARGE = 1 << 20
 """Bytes of state up to which it is compared between iterations."""
 PATIENCE = 20_000
@@ -122,7 +124,7 @@ class Watch:
     def _values(self, buffer: Buffer, period: int, frame: Frame) -> Array:
         group = self.s.group
         if buffer.scope is Scope.LOCAL:
-            values = group.registers.array(buffer)[:, frame.rows[:, None], frame.lanes]
+            values = frame.pick(group.registers.array(buffer))
             return values % period if period else values
         if buffer.scope is Scope.GLOBAL:
             return group.arrays[buffer]
@@ -132,7 +134,11 @@ class Watch:
         """Whether the loop has had its time, and is no nearer to its end than when it began."""
         if count == PATIENCE // 2:
             self.distances = self._distances(frame)
-        if count < PATIENCE or time.process_time() - self.started <= self.s.code.loop_seconds:
+        if (
+            count < PATIENCE
+            or count % _LOOKS
+            or time.process_time() - self.started <= self.s.code.loop_seconds
+        ):
             return False
         before, self.distances = self.distances, self._distances(frame)
         self.started = time.process_time()

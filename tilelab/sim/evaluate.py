@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -58,7 +59,13 @@ def evaluate(e: Expr, frame: Frame, memory: Memory) -> Value:
 
 
 def _const(e: Const, frame: Frame, memory: Memory) -> Value:
-    return scalar(e.value, e.dtype)
+    value = e.value
+    return _whole(value, e.dtype) if type(value) is int else scalar(value, e.dtype)
+
+
+@lru_cache(maxsize=4096)
+def _whole(value: int, dtype: DType) -> Value:
+    return scalar(value, dtype)
 
 
 def _var(e: Var, frame: Frame, memory: Memory) -> Value:
@@ -70,7 +77,7 @@ def _binary(e: Binary, frame: Frame, memory: Memory) -> Value:
         return _logic(e, frame, memory)
     a, b = evaluate(e.a, frame, memory), evaluate(e.b, frame, memory)
     divides = e.op in ("//", "%") and not e.dtype.is_float
-    if divides and not np.all(b):
+    if divides and not (b.all() if varies(b) else b):
         zero = np.asarray(b) == 0
         memory.divided_by_zero(zero, frame)
         b = np.where(zero, 1, b) if varies(b) else 1  # it traps nowhere on the chip: any value

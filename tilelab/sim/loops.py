@@ -112,7 +112,7 @@ def while_true(s: Strand, stmt: While, frame: Frame) -> Iterator[Frame]:
             return
         s.enter(stmt, inner)  # the body has moved on: the condition is read at the loop's line
         cond = s.value(stmt.cond, inner)
-        if not np.all(cond):
+        if not (cond.all() if varies(cond) else cond):
             threads.leave(inner, ~cond if varies(cond) else True)
             inner = threads.next(size)
             if inner is None:
