@@ -78,9 +78,10 @@ def check_barriers_of_some_threads(target: Any, device: str) -> None:
     """What one thread, or some warps, have ordered among themselves still waits for the others."""
 
     @T.prim_func
-    def main(A: T.Tensor((128,), "int32"), B: T.Tensor((3, 128), "int32")):
+    def main(A: T.Tensor((128,), "int32"), B: T.Tensor((4, 128), "int32")):
         with T.Kernel(1, threads=128):
             s = T.alloc_shared((64,), "int32")
+            even = T.alloc_shared((64,), "int32")
             r = T.alloc_shared((64,), "int32")
             one = T.alloc_shared((1,), "int32")
             some = T.alloc_shared((32,), "int32")
@@ -101,6 +102,12 @@ def check_barriers_of_some_threads(target: Any, device: str) -> None:
                 some[31 - t] = some[15 - t]
                 r[t] = some[16 + t]
             B[2, t] = some[t % 32]
+            own = t // 64 * 32 + t % 32
+            if t // 32 % 2 == 0:
+                even[own] = A[t]
+                T.sync_threads(2, 64)
+                r[own] = even[63 - own]
+            B[3, t] = even[t % 64]
 
     a = torch.arange(128, dtype=torch.int32, device=device)
     b = tilelab.compile(main, out_idx=[1], target=target)(a)
@@ -108,6 +115,7 @@ def check_barriers_of_some_threads(target: Any, device: str) -> None:
     assert torch.equal(b[0], (127 - a.clamp(min=64)))
     assert bool((b[1] == 6).all())
     assert torch.equal(b[2], torch.cat([twice] * 4))
+    assert torch.equal(b[3], torch.cat([a[:32], a[64:96]] * 2))
 
 
 def check_every_8_bit_float(target: Any, device: str) -> None:

@@ -9,7 +9,7 @@ left out: their ring orders them, and `slot_fences.py` fences what is written in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from tilelab.dtypes import UINT32
@@ -36,10 +36,9 @@ from tilelab.passes.lower import OF_PROGRAM
 from tilelab.passes.part_branches import part_branches
 from tilelab.passes.shared_accesses import (
     ASYNC_READ,
-    ATOMIC,
     BARRIERS,
     FILL,
-    WRITE,
+    Pending,
     ring_buffers,
     shared_accesses,
 )
@@ -56,59 +55,6 @@ from tilelab.thread.intrinsics.barrier import (
 )
 from tilelab.thread.intrinsics.exchange import SYNCWARP
 from tilelab.thread.nodes import Invoke, Program, Role, ThreadKernel, WarpRoles
-
-
-@dataclass
-class Pending:
-    """Accesses since the last barrier."""
-
-    written: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
-    read: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
-    atomic: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
-
-    def copy(self) -> Pending:
-        return Pending(dict(self.written), dict(self.read), dict(self.atomic))
-
-    def clear(self) -> None:
-        self.written.clear()
-        self.read.clear()
-        self.atomic.clear()
-
-    def add(self, accesses: list[tuple[Buffer, str]]) -> None:
-        kinds = {WRITE: self.written, ATOMIC: self.atomic}
-        for buffer, mode in accesses:
-            if mode != FILL:
-                kinds.get(mode, self.read)[id(buffer)] = buffer
-
-    def forget(self, written: set[int]) -> None:
-        """Leave out the writes of some buffers (ids)."""
-        for key in written:
-            self.written.pop(key, None)
-
-    def merge(self, other: Pending) -> None:
-        self.written.update(other.written)
-        self.read.update(other.read)
-        self.atomic.update(other.atomic)
-
-    def uses(self, buffer: Buffer) -> bool:
-        """Whether threads may still be using a buffer."""
-        return any(id(buffer) in held for held in (self.written, self.read, self.atomic))
-
-    def conflict(self, accesses: list[tuple[Buffer, str]], only: set[int] | None) -> str | None:
-        """Why `accesses` (those to buffers `only`) must wait; None when they need not."""
-        for buffer, mode in accesses:
-            if only is not None and id(buffer) not in only:
-                continue
-            name = buffer.root.name
-            if mode != WRITE and id(buffer) in self.written:
-                return f"{name} was written by other threads"
-            if mode != ATOMIC and id(buffer) in self.atomic:
-                return f"{name} was updated by other threads' atomics"
-            if mode in (WRITE, ATOMIC, FILL) and id(buffer) in self.read:
-                return f"{name} is still being read by other threads"
-            if mode == WRITE and id(buffer) in self.written:
-                return f"{name} is written by other threads too"
-        return None
 
 
 @tile_pass("insert-sync", needs=("placed",), makes=("synchronised",))
@@ -255,7 +201,7 @@ class Syncer:
         inner, other = state.copy(), state.copy()
         outer, self.lanes = self.lanes, _part_of_warp(s, self.kernel) or self.lanes
         then = self.seq(s.then, inner)
-        inner.add(accesses if self.lanes is not outer else [])  # others pass its barriers by
+        inner.add(accesses if self.lanes is not outer or _meets_in_parts(s, self) else [])
         self.lanes = outer
         orelse = None if s.orelse is None else self.seq(s.orelse, other)
         state.merge(inner)
@@ -351,6 +297,13 @@ def _part_of_warp(s: If, kernel: ThreadKernel) -> Threads | None:
     found = threads_where(s.cond, only, Threads(0, kernel.num_threads))
     one = found is not None and found.first // WARP == (found.stop - 1) // WARP
     return found if one else None
+
+
+def _meets_in_parts(s: If, syncer: Syncer) -> bool:
+    """Whether a branch holds barriers of the program that are for some of the threads only: those
+    that pass them by wait for all that the branch does."""
+    here = syncer.role or (0, syncer.kernel.num_threads)
+    return any(isinstance(n, Invoke) and not _joins_all(n, here) for n in walk(s))
 
 
 def _orders_itself(roles: WarpRoles) -> bool:

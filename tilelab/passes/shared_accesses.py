@@ -1,4 +1,4 @@
-"""Accesses of thread IR to memory, and how each is ordered.
+"""Accesses of thread IR to memory, how each is ordered, and those that no barrier has followed.
 
 Hides which operands of which instruction read or write.
 """
@@ -6,6 +6,7 @@ Hides which operands of which instruction read or write.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from tilelab.ir import Buffer, Load, Node, Scope, Store, walk
@@ -67,3 +68,56 @@ def ring_buffers(kernel: ThreadKernel) -> set[int]:
 def _is_versioned(buffer: Buffer) -> bool:
     """A pass gave it one slot for each stage: one axis more than the user's buffer."""
     return buffer.rank == buffer.root.rank + 1
+
+
+@dataclass
+class Pending:
+    """Accesses since the last barrier."""
+
+    written: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
+    read: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
+    atomic: dict[int, Buffer] = field(default_factory=dict[int, Buffer])
+
+    def copy(self) -> Pending:
+        return Pending(dict(self.written), dict(self.read), dict(self.atomic))
+
+    def clear(self) -> None:
+        self.written.clear()
+        self.read.clear()
+        self.atomic.clear()
+
+    def add(self, accesses: list[tuple[Buffer, str]]) -> None:
+        kinds = {WRITE: self.written, ATOMIC: self.atomic}
+        for buffer, mode in accesses:
+            if mode != FILL:
+                kinds.get(mode, self.read)[id(buffer)] = buffer
+
+    def forget(self, written: set[int]) -> None:
+        """Leave out the writes of some buffers (ids)."""
+        for key in written:
+            self.written.pop(key, None)
+
+    def merge(self, other: Pending) -> None:
+        self.written.update(other.written)
+        self.read.update(other.read)
+        self.atomic.update(other.atomic)
+
+    def uses(self, buffer: Buffer) -> bool:
+        """Whether threads may still be using a buffer."""
+        return any(id(buffer) in held for held in (self.written, self.read, self.atomic))
+
+    def conflict(self, accesses: list[tuple[Buffer, str]], only: set[int] | None) -> str | None:
+        """Why `accesses` (those to buffers `only`) must wait; None when they need not."""
+        for buffer, mode in accesses:
+            if only is not None and id(buffer) not in only:
+                continue
+            name = buffer.root.name
+            if mode != WRITE and id(buffer) in self.written:
+                return f"{name} was written by other threads"
+            if mode != ATOMIC and id(buffer) in self.atomic:
+                return f"{name} was updated by other threads' atomics"
+            if mode in (WRITE, ATOMIC, FILL) and id(buffer) in self.read:
+                return f"{name} is still being read by other threads"
+            if mode == WRITE and id(buffer) in self.written:
+                return f"{name} is written by other threads too"
+        return None
