@@ -10,7 +10,7 @@ from functools import partial
 from itertools import product
 from typing import Any, TypeGuard
 
-from tilelab.errors import TileIndexError, TileRuntimeError, TileTypeError
+from tilelab.errors import TileIndexError, TileRuntimeError, TileTypeError, warn
 from tilelab.frontend.kernel import KernelFrame
 from tilelab.frontend.loops import python_values
 from tilelab.frontend.poison import Poison, raise_poison
@@ -39,6 +39,7 @@ from tilelab.ir import (
 )
 from tilelab.ir.operators import Operators
 
+_MANY = 256  # stores that a slice assignment may be before a tile was probably meant
 _PURE = frozenset({Var, Const, Binary, Unary, Cast, Select})
 
 
@@ -195,6 +196,12 @@ class Assign:
                 hint="both sides of a slice assignment have one shape",
             )
         points = list(product(*(range(extent) for extent in shape)))
+        if len(points) > _MANY:
+            warn(
+                f"{name}[...] = {value.buffer.name}[...] is {len(points):,} assignments, which "
+                f"every thread makes by itself: T.copy({value.buffer.name}[...], {name}[...]) "
+                "spreads a tile over the threads"
+            )
         loads = [Load(value.buffer, value.index(p)) for p in points]
         if value.buffer is place.buffer:
             values: Iterable[Any] = [self.snapshot("lane", load) for load in loads]

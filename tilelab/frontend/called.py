@@ -49,6 +49,12 @@ _ELSEWHERE = {
     "threadIdx": "T.get_thread_binding()", "tid": "T.get_thread_binding()",
     "tx": "T.get_thread_binding()", "blockIdx": "`with T.Kernel(...) as bx`: bx is its number",
     "__syncthreads": "T.sync_threads()", "cdiv": "T.ceildiv", "atomicAdd": "T.atomic_add",
+    "__syncwarp": "T.sync_warp()", "__shfl_sync": "T.shfl_sync(value, srcLane)",
+    "__shfl_xor_sync": "T.shfl_xor(value, delta)", "__shfl_up_sync": "T.shfl_up(value, delta)",
+    "__shfl_down_sync": "T.shfl_down(value, delta)", "__ballot_sync": "T.ballot_sync(predicate)",
+    "__any_sync": "T.any_sync(predicate)", "__all_sync": "T.all_sync(predicate)",
+    "__activemask": "T.activemask()", "blockDim": "the threads= of T.Kernel",
+    "gridDim": "the extents of T.Kernel",
 }  # fmt: skip
 
 

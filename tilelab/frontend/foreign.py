@@ -192,6 +192,8 @@ def _type(error: Exception) -> TileError:
         hint = "print a value of the kernel with T.print(x), while it runs"
     elif " @: " in text:
         hint = "multiply tiles with T.gemm(A, B, C), which adds to C"
+    elif "cannot be interpreted as an integer" in text:
+        hint = "give an int: `/` makes a float, `//` and T.ceildiv an int"
     elif about & {kind.__name__ for kind in (Buffer, Region)}:
         hint = "work on elements, A[i, j] in a T.Parallel loop, or use a tile operation of T"
     elif about:

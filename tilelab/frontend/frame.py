@@ -39,11 +39,7 @@ class Frame(Values, Assign, Looping):
         if isinstance(value, Poison):
             raise_poison(value)
         if isinstance(value, KernelFrame) and not value.opened:
-            raise TileRuntimeError(
-                "T.Kernel(...) is called, and its body is not entered",
-                code="TL1405",
-                hint="write `with T.Kernel(...) as bx:`, and indent the body under it",
-            )
+            raise value.never_entered()
         if is_loop(value):
             warnings.warn("a loop that is not used in a for statement does nothing", stacklevel=2)
         self.session.adopt(value)

@@ -80,6 +80,9 @@ def run_traced(
         try:
             returned = bind_tracer(fn, code, frame)(**arguments)
             frame.finish()
+            for launch in session.launches:
+                if not launch.opened:  # kept in a list, say
+                    raise launch.never_entered()
         except TileError as error:
             advise(error, session)
             error.at(session.loc_of(error.__traceback__))

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from tilelab.dtypes import INT64
-from tilelab.errors import TileNotSupported, TileTypeError, TileValueError, shown
+from tilelab.errors import TileNotSupported, TileRuntimeError, TileTypeError, TileValueError, shown
 from tilelab.frontend.session import OpenKernel, Session, session
 from tilelab.frontend.types import as_dims
 from tilelab.ir import Expr, Var, as_expr, cast, const_int
@@ -47,11 +47,19 @@ class KernelFrame:
         self.opened = False
         self.unpacked = False  # `as (bx,)`: one variable, in a tuple
         self.block_vars: tuple[Var, ...] = ()
+        self.session.launches.append(self)
 
     @property
     def num_threads(self) -> int:
         """Threads of a block."""
         return prod(self.threads)
+
+    def never_entered(self) -> TileRuntimeError:
+        """The error (TL1405) of a launch that is called and has no body."""
+        return TileRuntimeError(
+            "T.Kernel(...) is called, and its body is never entered", code="TL1405", loc=self.loc,
+            hint="write `with T.Kernel(...) as bx:`, and indent the body under it",
+        )  # fmt: skip
 
     def open(self) -> None:
         """Open the body; names of the variables come from the assignment around the call."""

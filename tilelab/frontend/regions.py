@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilelab.errors import Loc, TileNotSupported, TileRuntimeError
+from tilelab.errors import Loc, TileNotSupported, TileRuntimeError, TileTypeError
 from tilelab.frontend.kernel import KernelFrame
 from tilelab.frontend.poison import Poison, outside, unassigned
 from tilelab.frontend.session import Session
 from tilelab.frontend.values import is_traced, truth
-from tilelab.ir import Buffer, Const, Expr, If, Region, Stmt, as_bool
+from tilelab.ir import Buffer, Const, Expr, If, Region, Stmt, Var, as_bool
 from tilelab.ir.builder import seq
 
 Locals = dict[str, Any]
@@ -139,7 +139,27 @@ class Regions:
         if isinstance(value, KernelFrame):
             region.kind = "with"
             self.session.hint = targets or None
+        elif not hasattr(type(value), "__enter__"):
+            self._refuse(value)
         return value
+
+    def _refuse(self, value: Any) -> None:
+        """`k = T.Kernel(2)` and then `with k`, or `with T.Kernel`: said in the language's words;
+        of other values Python says that they are no context managers."""
+        launch, parts = "T.Kernel(...)", value if isinstance(value, list) else [value]
+        if any(isinstance(part, Var) and part.role == "block" for part in parts):
+            raise TileRuntimeError(
+                "`with` stands on the block's number: the T.Kernel(...) that it comes from is "
+                "entered already, for an assignment enters it to the end of the function",
+                code="TL1405", hint=f"write `with {launch} as bx:` in one line, without a name "
+                f"before, or `bx = {launch}` and no `with`",
+            )  # fmt: skip
+        if callable(value) and str(getattr(value, "__module__", "")).startswith("tilelab."):
+            name = f"T.{getattr(value, '__name__', '')}"
+            raise TileTypeError(
+                f"`with {name}` names the function and does not call it", code="TL1407",
+                hint=f"write `with {name}(...):`",
+            )  # fmt: skip
 
 
 def pick(names: tuple[str, ...], values: Locals) -> Locals:

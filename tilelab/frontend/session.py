@@ -54,6 +54,7 @@ class Session(Builder):
         self.outputs: list[Buffer] = []
         self.workspaces: list[Buffer] = []
         self.kernel: OpenKernel | None = None
+        self.launches: list[Any] = []  # every T.Kernel(...) that was called
         self.checks: list[Stmt] = []  # of the sizes, made before the kernel that will hold them
         self.returned_at: Loc | None = None  # of the traced function's own return
         self.attrs: dict[str, object] = {}

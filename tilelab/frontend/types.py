@@ -102,7 +102,8 @@ def _dim(value: Any, what: str, least: int) -> Dim:
 def _bad_dim(value: Any, what: str) -> TileTypeError:
     said = to_text(value) if isinstance(value, Expr) else shown(value)
     hints = {
-        "float": f"write {said.removesuffix('.0')}; `/` gives a float, `//` and ceildiv an int",
+        "float": ("" if not said.endswith(".0") else f"write {said.removesuffix('.0')}; ")
+        + "`/` gives a float, `//` and ceildiv an int: T.ceildiv(n, tile) rounds up",
         "tuple": "extents are arguments of their own: T.Kernel(gx, gy), a shape is flat",
         "str": f"write T.dynamic({said}) for a size that each call brings; the shape comes before "
         "the element type",

@@ -39,6 +39,7 @@ class Buffer(Node):
     a `layout.Fragment` for FRAGMENT; None means row-major. `origin` is the user's buffer that a
     pass derived this one from (a versioned copy, the registers of a fragment). `alias_of` is the
     buffer whose bytes this one names under another shape or element type (T.reshape, T.view).
+    `copy_of` is the user's name of the tile that a pass made this one a copy of ("": it is none).
     """
 
     is_leaf: ClassVar[bool] = True
@@ -53,13 +54,15 @@ class Buffer(Node):
     loc: Loc | None = None
     origin: Buffer | None = None
     alias_of: Buffer | None = None
+    copy_of: str = ""
 
     def __getitem__(self, index: Any) -> Load | Region:
         """`A[i, j]`: one element; with a slice anywhere, a region (no steps)."""
         parts = _as_tuple(index)
         if len(parts) != self.rank:
             raise TileIndexError(
-                f"{self.name} has {self.rank} axes, {len(parts)} indices were given",
+                f"{self.name} has {self.rank} {'axis' if self.rank == 1 else 'axes'}, "
+                f"{len(parts)} {'index was' if len(parts) == 1 else 'indices were'} given",
                 code="TL1105",
                 hint=f"write one index or slice for each axis of shape {_shape_text(self.shape)}",
             )
@@ -99,6 +102,11 @@ class Buffer(Node):
     def root(self) -> Buffer:
         """The user's buffer that this one stands for."""
         return self.origin.root if self.origin is not None else self
+
+    @property
+    def said(self) -> str:
+        """What the user calls it, for messages."""
+        return self.root.copy_of or self.root.name
 
     @property
     def storage(self) -> Buffer:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tilelab.dtypes import BOOL, INT32, UINT32, UINT64
-from tilelab.ir import Expr, as_expr, binary, call, cast
+from tilelab.errors import TileTypeError
+from tilelab.ir import Expr, as_expr, binary, call, cast, const_int
 from tilelab.language.instruct import bound, evaluate
 from tilelab.language.instruct import predicate as truth_of
 from tilelab.language.launch import get_warp_idx, linear_thread
@@ -24,14 +25,31 @@ from tilelab.thread.intrinsics.exchange import (
 _FULL = 0xFFFFFFFF
 
 
+def _check_order(what: str, first: Any, mask: Any, usage: str, width: Any = WARP) -> None:
+    """TileTypeError (TL1785) for CUDA's order, in which the mask comes first: then a mask stands
+    for the value (a constant that all lanes share tells them nothing), a condition for the mask,
+    or a lane's number for the width (CUDA: 1, 2, 4, 8, 16 or 32)."""
+    given, lanes = const_int(first), const_int(width)
+    no_width = lanes is not None and lanes not in (1, 2, 4, 8, 16, WARP)
+    condition = isinstance(mask, bool) or as_expr(mask).dtype.is_bool
+    if condition or no_width or (given is not None and not -1 < given < WARP):
+        raise TileTypeError(
+            f"T.{what} has its mask behind the value, and the arguments here are in another order",
+            code="TL1785", hint=f"write T.{what}({usage}); in CUDA the mask comes first",
+        )  # fmt: skip
+
+
 def _shuffle(mode: str, value: Any, choice: Any, width: Any, mask: Any) -> Expr:
+    what = f"shfl_{mode}"
+    usage = f"value, {'srcLane' if mode == 'sync' else 'delta'}, width={WARP}, mask=0xFFFFFFFF"
+    _check_order(what, value, mask, usage, width)
     number = as_expr(value)
     if number.dtype.is_bool:
         number = cast(number, INT32)
     operands = (cast(as_expr(mask, UINT32), UINT32), number, cast(as_expr(choice), INT32))
     return evaluate(
         shuffle(mode), *operands, cast(as_expr(width), INT32), dtype=number.dtype,
-        what=f"T.shfl_{mode}",
+        what=f"T.{what}",
     )  # fmt: skip
 
 
@@ -71,6 +89,7 @@ def tvm_warp_shuffle_down(mask: Any, value: Any, offset: Any, width: Any, warp_s
 
 
 def _vote(record: Any, predicate: Any, mask: Any, dtype: Any, what: str) -> Expr:
+    _check_order(what.removeprefix("T."), predicate, mask, "predicate, mask=0xFFFFFFFF")
     held = cast(as_expr(mask, UINT32), UINT32)
     return evaluate(record, held, truth_of(predicate, what), dtype=dtype, what=what)
 
@@ -102,12 +121,14 @@ def activemask() -> Expr:
 
 def match_any_sync(value: Any, mask: Any = _FULL) -> Expr:
     """A mask (uint32) of the lanes that hold this lane's value."""
+    _check_order("match_any_sync", value, mask, "value, mask=0xFFFFFFFF")
     held = cast(as_expr(mask, UINT32), UINT32)
     return evaluate(MATCH_ANY_SYNC, held, as_expr(value), dtype=UINT32, what="T.match_any_sync")
 
 
 def match_all_sync(value: Any, mask: Any = _FULL) -> Expr:
     """The mask (uint32) of all lanes when they hold one value, else 0."""
+    _check_order("match_all_sync", value, mask, "value, mask=0xFFFFFFFF")
     held = cast(as_expr(mask, UINT32), UINT32)
     return evaluate(MATCH_ALL_SYNC, held, as_expr(value), dtype=UINT32, what="T.match_all_sync")
 

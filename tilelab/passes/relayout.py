@@ -159,7 +159,7 @@ def _copy_of(kernel: Kernel, buffer: Buffer, scope: Scope, suffix: str) -> Buffe
     number = 0
     while (name := f"{buffer.name}_{suffix}" + (f"_{number}" if number else "")) in taken:
         number += 1
-    return Buffer(name, buffer.shape, buffer.dtype, scope, loc=buffer.loc)
+    return Buffer(name, buffer.shape, buffer.dtype, scope, loc=buffer.loc, copy_of=buffer.said)
 
 
 def _needs(statement: Stmt, buffer: Buffer) -> tuple[bool, bool]:

@@ -130,7 +130,7 @@ class CheckedMemory(SharedAccess, GlobalAccess):
             if first is not None:
                 start = index.first + first.place[0] if isinstance(index, Run) else index
                 at = int(first.of(start))
-                text = f"{buffer.root.name} (register {at}) is read before it is written"
+                text = f"{buffer.said} (register {at}) is read before it is written"
                 self.report(f.UNINITIALISED, text, frame, first.lane, buffer, (at,))
         return self.group.registers.load(buffer, index, frame)
 
@@ -150,7 +150,7 @@ class CheckedMemory(SharedAccess, GlobalAccess):
                 continue
             if (reads and use.may_read) or not np.isin(use.lanes, frame.lanes).any():
                 continue
-            text = f"{buffer.root.name} is {'used' if reads else 'written'} while a wgmma that it "
+            text = f"{buffer.said} is {'used' if reads else 'written'} while a wgmma that it "
             text += "takes part in still runs"
             self.report(f.MISSING_WAIT, text, frame, (0, 0), buffer, (max(low, use.first),),
                          hint="wait for the wgmma group first")  # fmt: skip

@@ -104,7 +104,7 @@ class GlobalReports(CheckedBase):
         bad = np.broadcast_to(bad if mask is None else bad & mask, shape)
         first = np.unravel_index(int(bad.argmax()), shape)
         index = tuple(int(i[first]) for i in where)
-        name = place.buffer.root.name
+        name = place.buffer.said
         text = (
             f"{name}[{', '.join(map(str, index))}] is {what} before the TMA store to it is complete"
         )
@@ -135,7 +135,7 @@ class GlobalReports(CheckedBase):
             return
         first = np.unravel_index(int(bad.argmax()), shape)
         index = tuple(int(np.broadcast_to(np.asarray(i), shape)[first]) for i in place.indices)
-        text = f"{place.buffer.root.name}[{', '.join(map(str, index))}] is read before it is "
+        text = f"{place.buffer.said}[{', '.join(map(str, index))}] is read before it is "
         text += "written: the tensor begins without values"
         self.report(f.UNINITIALISED, text, frame, first[-2:], place.buffer, index)
 
@@ -149,7 +149,7 @@ class GlobalReports(CheckedBase):
     def _report_crowd(self, buffer: Buffer, entries: _Entries, lost: Array, frame: Frame) -> None:
         entry = int(lost.argmax())
         index = tuple(int(i[entry]) for i in entries.where)
-        text = f"several threads write different values to one element of {buffer.root.name}"
+        text = f"several threads write different values to one element of {buffer.said}"
         self.report(f.RACE, text, frame, entries.place(entry), buffer, index,
                     hint="let one thread write it")  # fmt: skip
 
@@ -166,7 +166,7 @@ class GlobalReports(CheckedBase):
         index = tuple(int(i[entry]) for i in entries.where)
         mine, other = int(entries.mine[entry]), int(others[entry])
         loc, inserted = self.group.order.place(other)
-        block, what = block_of(other), f"{buffer.root.name}[{', '.join(map(str, index))}]"
+        block, what = block_of(other), f"{buffer.said}[{', '.join(map(str, index))}]"
         if block == block_of(mine):
             text = (
                 f"warp {thread_of(mine) // 32}'s {kinds[0]} of {what} is not ordered after warp "

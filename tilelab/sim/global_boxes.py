@@ -91,7 +91,7 @@ def _note_values(transfer: Transfer, stores: bool) -> None:
             view[inside] = True
         elif not view[inside].all() and group.findings.wants(f.UNINITIALISED):
             index = _element(transfer, inside, ~view[inside])
-            text = f"a TMA load reads elements of {tensor.root.name} before they are written: "
+            text = f"a TMA load reads elements of {tensor.said} before they are written: "
             group.report(
                 f.UNINITIALISED, text + "the tensor begins without values", transfer.loc,
                 row=int(row), thread=transfer.warp * 32, buffer=tensor, index=index,
@@ -172,7 +172,7 @@ def _report(
     block = block_of(mark)
     who = "another block" if block is None else f"block {coordinates(block, group.grid)}"
     group.report(
-        f.RACE, text.format(name=buffer.root.name, who=who), transfer.loc, row=row,
+        f.RACE, text.format(name=buffer.said, who=who), transfer.loc, row=row,
         thread=transfer.warp * WARP, buffer=buffer, index=_element(transfer, inside, bad),
         other=order.place(mark)[0], hint=hint or order.hint(mark),
     )  # fmt: skip
@@ -191,7 +191,7 @@ def _check_landed(transfer: Transfer) -> None:
             if group.dead[row] or not _meet(transfer.tensor_map, transfer.coords[i], store, its):
                 continue
             first = np.maximum(transfer.coords[i], its)  # of both boxes
-            text = f"a TMA load reads {buffer.root.name} before the TMA store to it is complete"
+            text = f"a TMA load reads {buffer.said} before the TMA store to it is complete"
             group.report(
                 f.MISSING_WAIT, text, transfer.loc, row=int(row), thread=transfer.warp * WARP,
                 buffer=buffer, index=_by_axis(transfer.tensor_map, first.tolist()), other=store.loc,

@@ -123,7 +123,7 @@ class BlockGroup:
         if row is not None and self.dead[row]:
             return
         warp, lane = (None, None) if thread is None else (thread // WARP, thread % WARP)
-        name = "" if buffer is None else buffer.root.name
+        name = "" if buffer is None else buffer.said
         block = None if row is None else self.coordinates(row)
         self.findings.add(
             Finding(code, message, loc, name, index, block, warp, lane, hint, other, level=level)

@@ -59,7 +59,7 @@ class CopyLanes(BarrierLanes):
         moved = num_bytes * frame.active() / len(frame.rows)
         end = self.clock.copy(
             moved, frame.rows, memory.loc, kind="cp.async", track=ASYNC_COPIES,
-            name=dst.buffer.root.name, stage=_slot(dst),
+            name=dst.buffer.said, stage=_slot(dst),
         )  # fmt: skip
         self.clock.copies.add(end, _slot(dst))
 
@@ -136,7 +136,7 @@ class CopyLanes(BarrierLanes):
             tma.issue_load(transfer)
             transfer.done = self.clock.copy(
                 transfer.num_bytes, transfer.rows, loc, kind="tma load", track=TMA,
-                stage=int(which[0]), name=dst.buffer.root.name,
+                stage=int(which[0]), name=dst.buffer.said,
             )  # fmt: skip
             group.counters.add(loc, "tma_bytes_read", transfer.num_bytes * len(transfer.rows))
             if self.late:
@@ -151,7 +151,7 @@ class CopyLanes(BarrierLanes):
             tma.issue_store(transfer)
             end = self.clock.copy(
                 transfer.num_bytes, transfer.rows, loc, kind="tma store", track=TMA_STORES,
-                name=src.buffer.root.name,
+                name=src.buffer.said,
             )  # fmt: skip
             self.clock.stores.add(end)
             group.counters.add(loc, "tma_bytes_written", transfer.num_bytes * len(transfer.rows))
@@ -184,7 +184,7 @@ class CopyLanes(BarrierLanes):
                 continue
             buffer = transfer.place.buffer
             text = (
-                f"the kernel ends before the TMA store from {buffer.root.name} has read its "
+                f"the kernel ends before the TMA store from {buffer.said} has read its "
                 "shared memory"
             )
             self.group.report(

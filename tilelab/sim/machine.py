@@ -60,7 +60,7 @@ class LaneMachine(AtomicLanes):
         """PTX ISA, wgmma.fence: before the first wgmma, and after accesses to its registers."""
         if self.memory.fenced and buffer not in self.memory.touched:
             return
-        text = f"registers of {buffer.root.name} were written and no wgmma.fence "
+        text = f"registers of {buffer.said} were written and no wgmma.fence "
         if buffer not in self.memory.touched:
             text = "it is the first one, and no wgmma.fence "
         self.report(f.MISSING_WAIT, text + "(warpgroup_arrive) stands before this wgmma")

@@ -90,9 +90,7 @@ class CheckedBase:
         if first is None:
             return place
         at = first.index(place.indices)
-        text = (
-            f"{what} of {pool.root.name}[{', '.join(map(str, at))}]: {pools.why_missing(pool, at)}"
-        )
+        text = f"{what} of {pool.said}[{', '.join(map(str, at))}]: {pools.why_missing(pool, at)}"
         hint = "keep all tensors of the table on the CPU, alive, and as large as the program says"
         self.report(f.OUT_OF_BOUNDS, text, frame, first.lane, pool, at, hint=hint)
         self.group.stop(frame.rows[rows_with(first.bad)])
@@ -136,8 +134,7 @@ class CheckedBase:
         if first is None:
             return
         text = (
-            f"an access of {width} bytes to {buffer.root.name} does not start at a multiple "
-            f"of {width}"
+            f"an access of {width} bytes to {buffer.said} does not start at a multiple of {width}"
         )
         if indices is None:
             found = self.group.shared.element(int(first.of(address)), buffer)
@@ -151,10 +148,7 @@ def outside(what: str, buffer: Buffer, at: tuple[int, ...], extents: tuple[int, 
     """What is wrong with an access of `buffer[at]`, one of whose indices is out of range."""
     axis = next(a for a, (i, n) in enumerate(zip(at, extents, strict=True)) if not 0 <= i < n)
     where = "[" + ", ".join(map(str, at)) + "]"
-    return (
-        f"{what} of {buffer.root.name}{where} is outside axis {axis}, "
-        f"whose extent is {extents[axis]}"
-    )
+    return f"{what} of {buffer.said}{where} is outside axis {axis}, whose extent is {extents[axis]}"
 
 
 def aligned(address: Array, width: int) -> Any:

@@ -168,7 +168,7 @@ class Pools:
                 raise _no_stand_in(f"the kernel writes {pool.table.name}, a table of addresses")
             if writes(pool):
                 made.before = made.array.copy()
-            name = pool.table.root.name
+            name = pool.table.said
             for i, entry in enumerate(made.entries):
                 at = ", ".join(str(int(n)) for n in np.unravel_index(i, made.shape))
                 spans.append((*entry.span(), writes(pool), f"{pool.name} at {name}[{at}]"))
@@ -185,7 +185,7 @@ class Pools:
         """What is wrong with the address of an element that is missing."""
         made, rank = self._made[pool], pool.table.rank
         entry = made.entries[int(made.number(at))]
-        name = f"{pool.table.root.name}[{', '.join(map(str, at[:rank]))}]"
+        name = f"{pool.table.said}[{', '.join(map(str, at[:rank]))}]"
         room = f"points to {len(entry.elements)} elements, and this is element "
         room += str(
             sum(i * s for i, s in zip(at[rank:], made.steps, strict=True)) // pool.dtype.bytes

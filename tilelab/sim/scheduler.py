@@ -76,7 +76,7 @@ class Scheduler:
         group.transfers = [t for t in group.transfers if not isinstance(t, Arrival)]
         for transfer in group.transfers:
             buffer = transfer.place.buffer
-            text = f"the kernel ends while a TMA load into {buffer.root.name} is still under way"
+            text = f"the kernel ends while a TMA load into {buffer.said} is still under way"
             row = int(transfer.rows[0])
             group.report(
                 f.MISSING_WAIT, text, transfer.loc, row=row, thread=transfer.thread, buffer=buffer,

@@ -33,7 +33,7 @@ class SharedAccess(CheckedBase):
         if first is not None:
             found = self.group.shared.element(int(first.of(address)), buffer)
             index = None if found is None else found[1]
-            text = f"an access of {width} bytes runs past the end of {buffer.root.name}"
+            text = f"an access of {width} bytes runs past the end of {buffer.said}"
             self.report(f.OUT_OF_BOUNDS, text, frame, first.lane, buffer, index)
             self.group.stop(frame.rows[rows_with(first.bad)])
         return np.minimum(address, last)
@@ -69,7 +69,7 @@ class SharedAccess(CheckedBase):
         shape = np.broadcast_shapes(lost.shape, np.shape(where), frame.shape)
         first = np.unravel_index(int(np.broadcast_to(lost, shape).argmax()), shape)
         found = self.group.shared.element(int(np.broadcast_to(where, shape)[first]), buffer)
-        text = f"several threads write different values to one element of {buffer.root.name}"
+        text = f"several threads write different values to one element of {buffer.said}"
         self.report(
             f.RACE, text, frame, first[-2:], buffer, found and found[1],
             hint="let one thread write it",
@@ -99,7 +99,7 @@ class SharedAccess(CheckedBase):
             return None
         busy = shadow.in_use(access)
         if busy is not None:
-            text = f"{buffer.root.name} is overwritten while it is still being {busy[1]} "
+            text = f"{buffer.said} is overwritten while it is still being {busy[1]} "
             text += "by an asynchronous operation"
             self._report_cell(f.MISSING_WAIT, text, buffer, access, busy[0], frame)
         shadow.set_state(access, VALID, group.shared.owner(buffer))
@@ -137,10 +137,10 @@ class SharedAccess(CheckedBase):
             return
         entry, state = bad
         if state == ARRIVING:
-            text = f"{buffer.root.name} is read before the copy into it has been waited for"
+            text = f"{buffer.said} is read before the copy into it has been waited for"
             self._report_cell(f.MISSING_WAIT, text, buffer, access, entry, frame)
         else:
-            text = f"{buffer.root.name} is read before it is written"
+            text = f"{buffer.said} is read before it is written"
             self._report_cell(f.UNINITIALISED, text, buffer, access, entry, frame)
 
     def report_clash(
@@ -148,14 +148,14 @@ class SharedAccess(CheckedBase):
     ) -> None:
         mine = int(access.warps[clash.entry])
         if clash.by_copy:
-            text = f"the {what} of {buffer.root.name} does not wait for the copy into it"
+            text = f"the {what} of {buffer.said} does not wait for the copy into it"
             self._report_cell(
                 f.MISSING_WAIT, text, buffer, access, clash.entry, frame, clash.other_loc
             )
             return
         other, beside = self.group.clocks.name(clash.other), mine == clash.other
         text = (
-            f"warp {mine}'s {what} of {buffer.root.name} is not ordered after "
+            f"warp {mine}'s {what} of {buffer.said} is not ordered after "
             f"{f'another lane of {other}' if beside else other} has {clash.kind} the same element"
         )
         hint = f.LANES_HINT if beside else ""

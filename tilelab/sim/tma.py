@@ -205,7 +205,7 @@ def prepare(
         return None
     end = group.shared.end(place.buffer)
     if int(bases.max()) + boxes * inner > end:
-        text = f"the box of {boxes * inner} bytes runs past the end of {place.buffer.root.name}"
+        text = f"the box of {boxes * inner} bytes runs past the end of {place.buffer.said}"
         group.report(
             f.OUT_OF_BOUNDS, text, loc, row=int(rows[0]), thread=thread, buffer=place.buffer,
             index=place.corner(),
@@ -236,7 +236,7 @@ def _illegal_start(tensor_map: TensorMap, coords: Array, stores: bool) -> str:
     """Starts that stop an H200 with an illegal instruction (measured: tests/gpu has the legal
     ones): an inner coordinate that is no multiple of 16 bytes, a store from a negative one."""
     starts = coords[:, 0] * tensor_map.tensor.dtype.bytes
-    name = tensor_map.tensor.root.name
+    name = tensor_map.tensor.said
     if (starts % _CHUNK).any():
         first = int(coords[int((starts % _CHUNK).argmax()), 0])
         return f"a TMA box of {name} starts at inner coordinate {first}, no multiple of 16 bytes"
@@ -252,13 +252,13 @@ def issue_load(transfer: Transfer) -> None:
     global_boxes.before_load(transfer)
     busy = group.shadow.in_use(access)
     if busy is not None:
-        text = f"a TMA load overwrites {buffer.root.name} while it is still being {busy[1]}"
+        text = f"a TMA load overwrites {buffer.said} while it is still being {busy[1]}"
         _report_cell(transfer, access, busy[0], f.MISSING_WAIT, text, None)
     if group.findings.wants(f.RACE):
         gap = group.shadow.proxy_gap(access, group.clocks)
         if gap is not None:
             text = "no fence.proxy.async stands between writing these bytes and the TMA load into "
-            text += buffer.root.name
+            text += buffer.said
             _report_cell(transfer, access, gap, f.RACE, text, None, f.PROXY_HINT)
         by_write, by_read = group.shadow.write(
             access, group.clocks, transfer.loc, ordinary=False, inserted=True
@@ -266,7 +266,7 @@ def issue_load(transfer: Transfer) -> None:
         clash = by_read or by_write
         if clash is not None:
             text = (
-                f"a TMA load into {buffer.root.name} is not ordered after "
+                f"a TMA load into {buffer.said} is not ordered after "
                 f"{group.clocks.name(clash.other)} has {clash.kind} the same place"
             )
             hint = f.INSERTED_HINT if clash.inserted else ""
@@ -278,7 +278,7 @@ def issue_load(transfer: Transfer) -> None:
 def issue_store(transfer: Transfer) -> None:
     """Check that what will be read is there and visible to the asynchronous proxy."""
     group, access = transfer.group, transfer.access()
-    name = transfer.place.buffer.root.name
+    name = transfer.place.buffer.said
     bad = group.shadow.bad_state(access, group.shared.owner(transfer.place.buffer))
     if bad is not None:
         code = f.MISSING_WAIT if bad[1] == ARRIVING else f.UNINITIALISED

@@ -164,9 +164,7 @@ class TensorCore:
         descriptor, start = operand
         problem = ""
         if start % _CHUNK or descriptor.leading % _CHUNK or descriptor.stride % _CHUNK:
-            problem = (
-                f"a wgmma descriptor of {descriptor.buffer.root.name} is no multiple of 16 bytes"
-            )
+            problem = f"a wgmma descriptor of {descriptor.buffer.said} is no multiple of 16 bytes"
         group, frame = self.group, product.frame
         if not problem:
             chunks = operand_chunks(
@@ -177,7 +175,7 @@ class TensorCore:
             buffer = descriptor.buffer
             if group.shared.base(buffer) <= low and high <= group.shared.end(buffer):
                 return chunks
-            problem = f"a wgmma descriptor of {buffer.root.name} reaches outside the buffer"
+            problem = f"a wgmma descriptor of {buffer.said} reaches outside the buffer"
         code = f.OUT_OF_BOUNDS if "outside" in problem else f.MISALIGNED
         found = group.shared.element(start, descriptor.buffer)
         group.report(
@@ -197,7 +195,7 @@ class TensorCore:
         group, shadow = self.group, self.group.shadow
         access = self._access(chunks, product)
         bad = shadow.bad_state(access, group.shared.owner(buffer))
-        name = buffer.root.name
+        name = buffer.said
         if bad is not None:
             late = bad[1] == ARRIVING
             text = f"wgmma reads {name} before " + (
@@ -325,7 +323,7 @@ def _check_written(group: BlockGroup, product: Product, numbers: Array) -> None:
     number, row, lane = (int(i) for i in np.argwhere(bad)[0])
     group.report(
         f.UNINITIALISED,
-        f"wgmma adds to {buffer.root.name} (register {first + number}), which was never "
+        f"wgmma adds to {buffer.said} (register {first + number}), which was never "
         "written",
         product.loc,
         row=int(frame.rows[min(row, len(frame.rows) - 1)]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tilelab.calls import did_you_mean
-from tilelab.errors import TileNotSupported, TileValueError
+from tilelab.errors import TileNotSupported, TileTypeError, TileValueError
 from tilelab.ir import Expr, Region, Scope, Seq, Stmt, as_bool, const_int
 from tilelab.ir.builder import current
 from tilelab.layout import best_swizzle, row_major, swizzled
@@ -29,7 +29,7 @@ from tilelab.tile.op import (
 )
 from tilelab.tile.operands import as_region, here, shape_text
 from tilelab.tile.ops.gemm_mma import mma_tile
-from tilelab.tile.ops.gemm_plan import GemmWarpPolicy
+from tilelab.tile.ops.gemm_plan import INSTRUCTIONS, GemmWarpPolicy
 from tilelab.tile.ops.gemm_request import for_all_matrices, plan_of
 from tilelab.tile.ops.gemm_simt import clear, simt_tile
 from tilelab.tile.ops.gemm_wgmma import fence_accumulator, wgmma_tile
@@ -173,6 +173,19 @@ class Gemm(TileOp):
                 )
         self._check_extents()
         self._check_memory()
+        self._check_types()
+
+    def _check_types(self) -> None:
+        a, b = self.a.dtype.name, self.b.dtype.name
+        if a != b and not any({a, b} <= set(i.operands) for i in INSTRUCTIONS):
+            raise TileTypeError(
+                f"gemm of A = {self.a.buffer.name} ({a}) and B = {self.b.buffer.name} ({b}): no "
+                "instruction multiplies these types with each other",
+                code="TL1516",
+                loc=self.loc,
+                hint=f"T.copy {self.b.buffer.name} into a tile of {a} first (it converts), or "
+                f"{self.a.buffer.name} into one of {b}",
+            )
 
     def _check_extents(self) -> None:
         (a0, a1), (b0, b1), (m, n) = _sizes(self.a), _sizes(self.b), _sizes(self.c)
