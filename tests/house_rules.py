@@ -14,7 +14,7 @@ from pathlib import Path
 
 # A module imports lower ranks only. Names of one set in STRANGERS do not import each other.
 RANKS = {
-    "errors": 0, "calls": 0, "kinds": 0,
+    "errors": 0, "calls": 0, "kinds": 0, "tracebacks": 0,
     "dtypes": 0, "target": 0, "absent": 0, "logs": 0, "math": 0,
     "layout": 1,
     "ir": 2,

@@ -13,6 +13,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tilelab import tracebacks
+
 if TYPE_CHECKING:
     from tilelab import (
         artifact,
@@ -123,4 +125,5 @@ class _Package(ModuleType):
         pass
 
 
+tracebacks.install()
 sys.modules[__name__].__class__ = _Package
