@@ -8,7 +8,7 @@ would have to travel from one iteration to the next is an error.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from tilelab.errors import Loc, TileNotSupported, TileRuntimeError, TileTypeError
 from tilelab.frontend.kernel import KernelFrame
@@ -139,15 +139,16 @@ class Regions:
         if isinstance(value, KernelFrame):
             region.kind = "with"
             self.session.hint = targets or None
-        elif not hasattr(type(value), "__enter__"):
+        elif not hasattr(cast(object, value), "__enter__"):
             self._refuse(value)
         return value
 
-    def _refuse(self, value: Any) -> None:
+    def _refuse(self, value: object) -> None:
         """`k = T.Kernel(2)` and then `with k`, or `with T.Kernel`: said in the language's words;
         of other values Python says that they are no context managers."""
-        launch, parts = "T.Kernel(...)", value if isinstance(value, list) else [value]
-        if any(isinstance(part, Var) and part.role == "block" for part in parts):
+        launch, several = "T.Kernel(...)", isinstance(value, list)
+        first = next(iter(cast("list[object]", value)), None) if several else value
+        if isinstance(first, Var) and first.role == "block":
             raise TileRuntimeError(
                 "`with` stands on the block's number: the T.Kernel(...) that it comes from is "
                 "entered already, for an assignment enters it to the end of the function",
