@@ -87,7 +87,7 @@ def infer_layouts(kernel: Kernel, ctx: PassContext) -> Kernel:
                 ctx.note("a loop in two parts is one again: layouts differ", conflict.statement)
                 kernel = rejoined(kernel)
                 continue
-            unrolled = unrolled_for(kernel, conflict.statement, conflict.buffer)
+            unrolled = unrolled_for(kernel, conflict.statement, conflict.buffer, threads)
             if unrolled is not None:
                 why = f"a loop that picks rows of {conflict.buffer.name} is unrolled"
                 ctx.note(why, conflict.statement)

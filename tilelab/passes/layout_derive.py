@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from tilelab.ir import Binary, Const, Expr, Var, const_int, walk
+from tilelab.ir import Binary, Buffer, Const, Expr, Var, const_int, walk
 from tilelab.ir.simplify import divisibility, linear, rebuild
 from tilelab.layout import Digit, Fragment, equivalent, tables
 from tilelab.tile.op import Access, Loop
 
 MOST_OFFSETS = 16
 """Values an offset may take: ptxas writes loops of as many iterations out."""
+MOST_HELD = 32
+"""Elements of a fragment that every thread may hold."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ def axes_of(access: Access, loop: Loop) -> list[AxisUse] | None:
     if any(u is None for u in uses):
         return None
     found = [u for u in uses if u is not None]
+    if any(u.picks for u in found) and not fits(
+        access.buffer, columns_of(found, loop), loop.threads
+    ):
+        return None
     taken = [u.axis for u in found if u.axis is not None]
     return found if len(taken) == len(set(taken)) else None
 
@@ -59,10 +65,36 @@ def _use(index: Expr, vars: Sequence[Var]) -> AxisUse | None:
     return _from_offset(index, vars) if divisor == 1 else None
 
 
-def picks_rows(loop: Loop) -> bool:
-    """Whether it takes rows of a fragment that unrolled loops number."""
-    uses = (axes_of(access, loop) or [] for access in loop.accesses)
-    return any(use.picks for found in uses for use in found)
+def columns_of(uses: Sequence[AxisUse], loop: Loop) -> int:
+    """Points of a loop that index a fragment differently."""
+    return prod(loop.extents[u.axis] for u in uses if u.axis is not None)
+
+
+def shared_out(columns: int, threads: int) -> bool:
+    """Whether every thread gets columns, and padding to equal numbers is at most half of them."""
+    return columns >= threads and 2 * padded(columns, threads) <= 3 * columns
+
+
+def padded(columns: int, threads: int, vector: int = 1) -> int:
+    """Columns when each of `threads` has as many vectors of neighbours as the first one."""
+    return -(-columns // (threads * vector)) * threads * vector
+
+
+def fits(buffer: Buffer, columns: int, threads: int) -> bool:
+    """Whether rows may be picked: threads share the columns, or the fragment is small enough for
+    each to hold more than its own."""
+    return shared_out(columns, threads) or prod(buffer.static_shape) <= MOST_HELD
+
+
+def picking_axes(loop: Loop) -> set[int]:
+    """The axes of a loop that go over columns of fragments whose rows unrolled loops number, where
+    threads share these columns."""
+    found = set[int]()
+    for access in loop.accesses:
+        uses = axes_of(access, loop) or []
+        if any(u.picks for u in uses) and shared_out(columns_of(uses, loop), loop.threads):
+            found |= {u.axis for u in uses if u.axis is not None}
+    return found
 
 
 def _pick(index: Expr, loop: Loop) -> AxisUse | None:

@@ -17,7 +17,8 @@ from tilelab.passes.layout_derive import (
     axes_of,
     derived,
     is_everywhere,
-    picks_rows,
+    padded,
+    picking_axes,
     same,
     serves,
     spread_from,
@@ -144,16 +145,13 @@ def _spread_rest(solution: Solution, loops: Sequence[Loop], num_threads: int) ->
     one needs whole columns in a thread's registers."""
 
     def order(loop: Loop) -> tuple[bool, int, int]:
-        points = prod(loop.extents)
-        rows = points >= (loop.threads or num_threads) and picks_rows(loop)
-        return not rows, -points, -loop.vector
+        return not picking_axes(loop), -prod(loop.extents), -loop.vector
 
     for loop in sorted(loops, key=order):
         if id(loop.key) in solution.loops:
             continue
         threads = loop.threads or num_threads
-        vector = _vector(loop, loops, threads)
-        spread = Fragment.blocked(loop.extents or (1,), threads, vector)
+        spread, vector = _even(loop, loops, threads)
         for buffer in _hidden_from_views(solution, loop, spread):
             layout = solution.views.common(buffer, threads, vector)
             solution.put(buffer, layout, "seen under several shapes")
@@ -163,15 +161,22 @@ def _spread_rest(solution: Solution, loops: Sequence[Loop], num_threads: int) ->
             _propagate(solution, loops)
 
 
-def _vector(loop: Loop, loops: Sequence[Loop], threads: int) -> int:
-    """Neighbours of a thread: no so many that threads are left without elements. Of a loop that
-    picks rows, as the loops want that it shares fragments with, and in each row."""
-    each, wanted = prod(loop.extents) // threads, loop.vector
-    if picks_rows(loop):
-        own = {id(a.buffer) for a in loop.accesses}
+def _even(loop: Loop, loops: Sequence[Loop], threads: int) -> tuple[Fragment, int]:
+    """A spread that nothing decides, and its vector: no vector so wide that threads are left
+    without elements. Of a loop that picks rows its columns are spread, in vectors as the loops
+    want them that it shares fragments with, and each thread has all points of a column."""
+    columns, wanted, extents = picking_axes(loop), loop.vector, loop.extents or (1,)
+    own = {id(a.buffer) for a in loop.accesses}
+    if columns:
         wanted = max(f.vector for f in loops if any(id(a.buffer) in own for a in f.accesses))
-        each = loop.extents[-1] // threads
-    return min(wanted, 1 << (max(each, 1).bit_length() - 1))
+        wanted = wanted if len(extents) - 1 in columns else 1
+    spread = [n if not columns or i in columns else 1 for i, n in enumerate(extents)]
+    points = prod(spread)
+    vector = min(wanted, 1 << (max(points // threads, 1).bit_length() - 1))
+    while columns and vector > 1 and padded(points, threads, vector) > padded(points, threads):
+        vector //= 2
+    times = [n // s for n, s in zip(extents, spread, strict=True)]
+    return Fragment.blocked(spread, threads, vector).repeat(*times), vector
 
 
 def _hidden_from_views(solution: Solution, loop: Loop, spread: Fragment) -> Iterator[Buffer]:

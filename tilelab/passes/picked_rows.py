@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from math import prod
 
 from tilelab.ir import (
     Break,
@@ -32,11 +33,13 @@ from tilelab.ir import (
     walk,
 )
 from tilelab.ir.rewrite import rewrite
-from tilelab.passes.layout_derive import MOST_OFFSETS
+from tilelab.passes.layout_derive import MOST_OFFSETS, fits
 from tilelab.tile.op import TileOp
 from tilelab.tile.ops.copy import Copy
 from tilelab.tile.ops.fill import Fill
 
+MOST_UNROLLED = 512
+"""Points of a thread in all iterations that are unrolled: ptxas takes seconds over thousands."""
 _LARGE = (For, While, Break, Continue)  # what a loop that is unrolled has none of
 
 
@@ -46,20 +49,25 @@ def unrolled_vars(kernel: Kernel) -> frozenset[Var]:
     return frozenset(n.var for n in loops if _short(n))
 
 
-def unrolled_for(kernel: Kernel, statement: Stmt, buffer: Buffer) -> Kernel | None:
+def unrolled_for(kernel: Kernel, statement: Stmt, buffer: Buffer, threads: int) -> Kernel | None:
     """The kernel with the serial loops around or inside `statement` unrolled by which it picks
-    rows of the fragment `buffer`; None where there are none, or one of them is long or large."""
+    rows of the fragment `buffer`; None where there are none, one of them is long or large, or
+    the `threads` would hold copies of too many columns."""
     if not isinstance(statement, ParallelFor):
         return None
     around = [n for n in (*_path(kernel.body, statement), *walk(statement)) if isinstance(n, For)]
-    indices = [
-        i for n in walk(statement.body)
-        if isinstance(n, Load | Store) and n.buffer is buffer for i in n.indices
-    ]  # fmt: skip
-    rows = [i for i in indices if not _names(i, statement.vars)]
+    accesses = [
+        n for n in walk(statement.body) if isinstance(n, Load | Store) and n.buffer is buffer
+    ]
+    rows = [i for n in accesses for i in n.indices if not _names(i, statement.vars)]
+    if not all(fits(buffer, _columns(n, statement), threads) for n in accesses):
+        return None
     picked = [n for n in around if any(_names(i, (n.var,)) for i in rows)]
     serial = {id(n) for n in picked if n.kind is LoopKind.SERIAL}
     if not serial or not all(_short(n) and _small(n) for n in picked):
+        return None
+    points = prod(const_int(n) or 0 for n in (*statement.extents, *(n.extent for n in picked)))
+    if points > MOST_UNROLLED * threads:
         return None
 
     def visit(node: Node) -> Node | None:
@@ -69,6 +77,12 @@ def unrolled_for(kernel: Kernel, statement: Stmt, buffer: Buffer) -> Kernel | No
         return replace(node, kind=LoopKind.UNROLL)
 
     return replace(kernel, body=rewrite(kernel.body, visit))
+
+
+def _columns(access: Load | Store, loop: ParallelFor) -> int:
+    sides = zip(loop.vars, loop.extents, strict=True)
+    used = (n for v, n in sides if any(_names(i, (v,)) for i in access.indices))
+    return prod(const_int(n) or 0 for n in used)
 
 
 def _names(index: Node, vars: Collection[Var]) -> bool:
