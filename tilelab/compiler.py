@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilelab.codegen import CudaSource, emit
@@ -12,6 +12,7 @@ from tilelab.errors import SharedMemoryOverflow
 from tilelab.ir import Function
 from tilelab.ir.verify import verify
 from tilelab.passes.base import CompileTrace, PassContext, run_passes
+from tilelab.passes.by_hand import by_hand
 from tilelab.passes.pipeline import PASSES
 from tilelab.passes.stamp_schedule import KEY, stamp_schedule
 from tilelab.target import Target
@@ -59,4 +60,5 @@ def lower(
 def _lower(function: Function, ctx: PassContext) -> Lowered:
     passes = PASSES if ctx.option(KEY) is None else (*PASSES, stamp_schedule)
     program: Program = run_passes(function, passes, ctx, verify)
+    program = replace(program, by_hand=by_hand(function, ctx))
     return Lowered(program, ctx.trace, rewritten(emit(program, ctx.target), ctx.target))

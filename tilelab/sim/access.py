@@ -122,9 +122,8 @@ class CheckedMemory(SharedAccess, GlobalAccess):
 
     def _load_local(self, place: Place, frame: Frame) -> Array:
         buffer, index = place.buffer, place.indices[0]
-        if self.in_flight:
-            self._check_in_flight(buffer, index, frame, reads=True)
-        if self.group.findings.wants(f.UNINITIALISED):
+        busy = bool(self.in_flight) and self._check_in_flight(buffer, index, frame, reads=True)
+        if not busy and self.group.findings.wants(f.UNINITIALISED):
             bad = self.group.registers.invalid(buffer, index, frame)
             first = None if bad is None else first_bad(bad, frame)
             if first is not None:
@@ -140,7 +139,8 @@ class CheckedMemory(SharedAccess, GlobalAccess):
         self.touched.add(place.buffer)
         self.group.registers.store(place.buffer, place.indices[0], values, frame)
 
-    def _check_in_flight(self, buffer: Buffer, index: Value, frame: Frame, reads: bool) -> None:
+    def _check_in_flight(self, buffer: Buffer, index: Value, frame: Frame, reads: bool) -> bool:
+        """Report registers that an unfinished wgmma uses; whether there are any."""
         if isinstance(index, Run):
             low, high = index.first, index.stop - 1
         else:
@@ -154,4 +154,5 @@ class CheckedMemory(SharedAccess, GlobalAccess):
             text += "takes part in still runs"
             self.report(f.MISSING_WAIT, text, frame, (0, 0), buffer, (max(low, use.first),),
                          hint="wait for the wgmma group first")  # fmt: skip
-            return
+            return True
+        return False

@@ -200,9 +200,11 @@ def _update_hint(loc: Loc | None) -> str:
 
 @dataclass
 class Findings:
-    """Collects findings, one for each (level, code, line, buffer); only those of enabled checks."""
+    """Collects findings, one for each (level, code, line, buffer); only those of enabled checks.
+    `by_hand`: the program orders accesses itself, so that no race is blamed on the compiler."""
 
     checks: frozenset[str]
+    by_hand: bool = False
     noted: set[int] = field(default_factory=set[int])  # nodes (by identity) that a note is about
     _found: dict[tuple[Any, ...], Finding] = field(default_factory=dict[tuple[Any, ...], Finding])
 
@@ -220,7 +222,8 @@ class Findings:
         if old is not None:
             self._found[key] = replace(old, times=old.times + 1)
             return
-        hint = finding.hint or _HINTS[finding.code]
+        blames = finding.hint == INSERTED_HINT and self.by_hand
+        hint = _HINTS[finding.code] if blames else finding.hint or _HINTS[finding.code]
         if finding.code == RACE and hint != INSERTED_HINT and finding.loc == finding.other:
             hint = _update_hint(finding.loc) or hint
         self._found[key] = replace(finding, hint=hint)

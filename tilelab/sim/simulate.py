@@ -73,7 +73,7 @@ def simulate(
     problems of the program itself are findings.
     """
     started = time.perf_counter()
-    findings = Findings(chosen_checks(checks))
+    findings = Findings(chosen_checks(checks), by_hand=program.by_hand)
     _check_schedule(schedule)
     env = _environment(program, arrays, scalars or {})
     _set_resident(program, resident_blocks, env)

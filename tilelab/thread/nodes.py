@@ -229,7 +229,8 @@ class Program(Node):
 
     `workspaces` are global buffers made anew for each call and not seen by the caller.
     `aligned` records the assumption this variant was built under (the launcher checks it and
-    otherwise takes the general variant, or says so).
+    otherwise takes the general variant, or says so). `by_hand`: whether the program orders
+    accesses to shared memory itself, so that a race may be its own fault.
     """
 
     name: str
@@ -239,6 +240,7 @@ class Program(Node):
     outputs: tuple[int, ...]
     aligned: tuple[Alignment, ...] = ()
     workspaces: tuple[Buffer, ...] = ()
+    by_hand: bool = False
 
     def dtype_of(self, name: str) -> DType:
         """Element type of a parameter."""
