@@ -99,7 +99,7 @@ class Cells:
         self.owner = np.zeros((1, cells), np.int16)  # whose value it holds, where buffers share
         self.busy = np.zeros((1, cells), np.uint8)  # asynchronous reads under way
         self.write_loc = np.zeros((1, cells), np.int16)
-        self.read_loc = np.zeros((1, cells), np.int16)
+        self.read_loc = np.zeros((1, cells), np.int16)  # below 0: of a value that was before
         self.write_thread = np.full((1, cells), _NOBODY, np.int16)
         self.read_thread = np.full((1, cells), _NOBODY, np.int16)
         self.writers = Writers((1, cells), _THREAD_AT)
@@ -257,7 +257,8 @@ class Shadow(Cells):
             return np.zeros_like(bad) if differs is None else ~differs(access)
 
         old, follows = self._rewritten(key, access), ~bad
-        if bad.any() or old.any():
+        readers = self.read_loc[key]
+        if bad.any() or old.any() or bool((readers > 0).any()):
             bad, old = bad & ~equal(), np.where(equal(), old, 0)
         if self.writers.of is not None and not bad.any():
             bad, who = self._strays(key, access, equal, clocks, who)
@@ -265,6 +266,8 @@ class Shadow(Cells):
         if bad.any():
             by_write = self._clash(access, bad, who, self.write_loc[key], "written")
         by_read = self._unordered_read(access, seen, clocks, equal)
+        if bool((readers > 0).any()):
+            self.read_loc[key] = np.where(equal(), readers, -np.abs(readers))
         self.write_warp[key] = access.warps
         now = clocks.now[at, access.warps, access.warps]
         self.write_clock[key] = now
@@ -327,11 +330,12 @@ class Shadow(Cells):
             readers = self.read_thread[key]
             late[entries, access.warps] = _beside(readers, own, access, access.threads, clocks)
         if late.any():
-            late &= ~self._own_reads(key, late.any(axis=1) & equal(), late.shape[1])
+            asked = late.any(axis=1) & equal() & (self.read_loc[key] > 0)
+            late &= ~self._own_reads(key, asked, late.shape[1])
         if not late.any():
             return None
         bad: Array = np.any(late, axis=1)
-        return self._clash(access, bad, late.argmax(axis=1), self.read_loc[key], "read")
+        return self._clash(access, bad, late.argmax(axis=1), np.abs(self.read_loc[key]), "read")
 
     def _own_reads(self, key: Any, asked: Array, actors: int) -> Array:
         """Whose reads, (entries, actors), are of a value that they wrote themselves."""

@@ -99,6 +99,28 @@ def _each_time(shared, late, early):
     return main
 
 
+def _read_before(ok):
+    """A thread reads what was there before it writes what another one writes, too."""
+
+    @T.prim_func
+    def main(A: T.Tensor((8,), "int32"), C: T.Tensor((1,), "int32")):
+        with T.Kernel(1, threads=64):
+            P = T.alloc_shared((8,), "int32")
+            tx = T.get_thread_binding()
+            if tx == 0:
+                P[0] = 3
+            T.sync_threads()
+            if tx == 0:
+                C[0] = P[0]
+                P[0] = A[5]
+            if ok:
+                T.sync_threads()
+            if tx == 32:
+                P[0] = A[5]  # BEFORE
+
+    return main
+
+
 def _of_roles(shared, apart):
     """Two warps that never meet."""
 
@@ -198,6 +220,11 @@ def warps_that_never_meet(ok):
 @within("TL2007", configs=BY_HAND, source=_of_roles, mark="# ROLES")
 def warps_that_never_meet_in_a_tile(ok):
     return _of_roles(True, 0 if ok else 1)
+
+
+@within("TL2007", configs=BY_HAND, source=_read_before, mark="# BEFORE")
+def reader_of_the_value_before(ok):
+    return _read_before(ok)
 
 
 @writers("TL2007")
