@@ -58,7 +58,10 @@ class GlobalReports(CheckedBase):
                 continue
             bad = self._unordered(marks, old, what, entries)
             if differs is not None and what != UPDATED and bad.any():
-                bad &= differs()
+                harmless = ~differs()
+                if what == "read" and marks.current is not None:
+                    harmless &= marks.current[entries.where]
+                bad &= ~harmless
             if what == WRITTEN and marks.writers.of is not None:
                 bad, old = self._by_several(marks, bad, old, entries, kind, differs)
             if bad.any():
@@ -269,6 +272,8 @@ class GlobalAccess(GlobalReports):
             return
         self._meet(place, marks, entries, frame, "read")
         marks.reads.note(entries.where, entries.mine)
+        if marks.current is not None:
+            marks.current[entries.where] = True
 
     def _watched_store(
         self, place: Place, array: Array, values: Array, marks: Marks, frame: Frame
@@ -286,6 +291,8 @@ class GlobalAccess(GlobalReports):
             return bits_differ(array[where], data)
 
         self._meet(place, marks, entries, frame, "write", differs)
+        if marks.current is not None and marks.current[where].any():
+            marks.current[where] &= ~differs()
         same = follows = marks.rewritten(where, mine)
         if same.any():
             same = np.where(differs(), 0, same)

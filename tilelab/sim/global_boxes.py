@@ -13,7 +13,15 @@ import numpy as np
 from tilelab.ir import Buffer
 from tilelab.sim import findings as f
 from tilelab.sim.frame import Array, bits_differ
-from tilelab.sim.global_order import NEVER, block_of, clock_of, split_by, thread_of, with_read
+from tilelab.sim.global_order import (
+    NEVER,
+    Marks,
+    block_of,
+    clock_of,
+    split_by,
+    thread_of,
+    with_read,
+)
 from tilelab.sim.speech import coordinates
 from tilelab.target import WARP
 from tilelab.thread import TensorMap
@@ -68,12 +76,19 @@ def note(transfer: Transfer, stores: bool, data: Array | None = None, waited: bo
             new = np.ascontiguousarray(data[i]).view(array.dtype).reshape(box)[within]
         for old, what in earlier:
             _check(transfer, i, (array[inside], new), old[inside], mine, what, inside)
+        _touched(marks, tensor_map, inside, stores)
         if stores:
             writes[inside] = mine
-            if marks.writers.of is not None:
-                box_view(marks.writers.of, tensor_map)[inside] = 0
         elif reads is not None:
             reads[inside] = with_read(reads[inside], mine)
+
+
+def _touched(marks: Marks, tensor_map: TensorMap, inside: Any, stores: bool) -> None:
+    """What is kept of several writers, and of reads of the value that is there, after a box."""
+    if marks.current is not None:
+        box_view(marks.current, tensor_map)[inside] = not stores
+    if stores and marks.writers.of is not None:
+        box_view(marks.writers.of, tensor_map)[inside] = 0
 
 
 def _note_values(transfer: Transfer, stores: bool) -> None:

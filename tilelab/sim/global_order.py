@@ -70,13 +70,15 @@ class Marks:
     """The last accesses of each element: its write, packed; its reads and its atomic updates
     (None: the kernel makes none); `observed`: the last atomic whose value the program reads, if no
     update followed it: who made it, or knows of it, comes after all the updates. `writers`: those
-    of elements that several threads wrote the same value to."""
+    of elements that several threads wrote the same value to. `current`: whether the last read was
+    of the value that is there."""
 
     writes: Array
     writers: Writers
     reads: Shared | None
     atomics: Shared | None
     observed: Array | None = None
+    current: Array | None = None
 
     def rewritten(self, where: Any, mine: Array) -> Array:
         """The writes that accesses find, where another thread made them (or several did) and no
@@ -161,7 +163,8 @@ class GlobalOrder:
             atomics = Shared.of(shape) if buffer in self._updated else None
             seen = np.zeros(shape, np.int64) if atomics and self._tells else None
             writers = Writers(shape, _THREAD_AT)
-            found = Marks(np.zeros(shape, np.int64), writers, reads, atomics, seen)
+            current = np.zeros(shape, np.bool_) if reads else None
+            found = Marks(np.zeros(shape, np.int64), writers, reads, atomics, seen, current)
             self._marks[buffer] = found
         return found
 

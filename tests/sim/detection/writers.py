@@ -99,13 +99,13 @@ def _each_time(shared, late, early):
     return main
 
 
-def _read_before(ok):
+def _read_before(shared, ok):
     """A thread reads what was there before it writes what another one writes, too."""
 
     @T.prim_func
-    def main(A: T.Tensor((8,), "int32"), C: T.Tensor((1,), "int32")):
+    def main(A: T.Tensor((8,), "int32"), B: T.Tensor((8,), "int32"), C: T.Tensor((1,), "int32")):
         with T.Kernel(1, threads=64):
-            P = T.alloc_shared((8,), "int32")
+            P = T.alloc_shared((8,), "int32") if shared else B
             tx = T.get_thread_binding()
             if tx == 0:
                 P[0] = 3
@@ -224,7 +224,12 @@ def warps_that_never_meet_in_a_tile(ok):
 
 @within("TL2007", configs=BY_HAND, source=_read_before, mark="# BEFORE")
 def reader_of_the_value_before(ok):
-    return _read_before(ok)
+    return _read_before(True, ok)
+
+
+@writers("TL2007", configs=BY_HAND, source=_read_before, mark="# BEFORE")
+def reader_of_the_value_before_in_a_tensor(ok):
+    return _read_before(False, ok)
 
 
 @writers("TL2007")
