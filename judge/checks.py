@@ -113,6 +113,16 @@ FAILURES: dict[str, tuple[str, str]] = {
 
 
 _TILELAB_CODE = re.compile(r"TL\d{4}")
+_OTHER_ARGUMENTS = re.compile(
+    r"unexpected keyword argument|missing \d+ required|takes \d+ positional"
+)
+
+
+def other_arguments(entry: str, text: str) -> str:
+    """The advice where a call of `entry` failed at its parameters, by Python's text; else empty."""
+    if not text.startswith(f"{entry}() ") or not _OTHER_ARGUMENTS.search(text):
+        return ""
+    return "the judge passes every argument by its name in the task: keep the starter's `def` line"
 
 
 def public_only(results: Sequence[CaseResult]) -> tuple[str, str, str] | None:
@@ -244,7 +254,9 @@ def _sum_up(
     if idea is not None:
         return idea.code, idea.cause, idea.hint
     first = failed[0]
-    alone = (first.code, f"{first.id}: {first.message}", quiz.hint_command)
+    said = [str(one.answer.error.get("text", "")) for one in asked if one.case.id == first.id]
+    hint = other_arguments(quiz.entry, "".join(said[:1])) or quiz.hint_command
+    alone = (first.code, f"{first.id}: {first.message}", hint)
     return public_only(results) or alone
 
 

@@ -93,8 +93,9 @@ def exercise_ids() -> list[str]:
 
 
 def load_exercise(name: str) -> Exercise:
-    """The exercise of that name, or of that number ("01")."""
-    matches = [i for i in exercise_ids() if i == name or i.split("_")[0] == name]
+    """The exercise of that name, or of that number ("01", "1")."""
+    number = name.zfill(2)
+    matches = [i for i in exercise_ids() if i == name or i.split("_")[0] == number]
     if len(matches) != 1:
         raise UsageError(f"no exercise {name!r}; there are: {', '.join(exercise_ids())}")
     folder = FOLDER / matches[0]

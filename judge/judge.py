@@ -7,12 +7,13 @@ assessed, 4 the judge itself failed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
 import secrets
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 if __name__ == "__main__":  # as a script, Python puts judge/ on the path instead of its parent
@@ -108,11 +109,28 @@ def _verdicts(arguments: argparse.Namespace) -> list[Verdict]:
     if arguments.exercise != "all":
         exercise = load_exercise(arguments.exercise)
         submission = arguments.solution or exercise.starter
-        return [grade(exercise, submission, seed=arguments.seed, gpu=where)]
+        with _waiting(exercise.id):
+            return [grade(exercise, submission, seed=arguments.seed, gpu=where)]
     if arguments.solution is not None:
         raise UsageError("'all' grades the shipped solutions and takes no file")
-    exercises = [load_exercise(name) for name in exercise_ids()]
-    return [grade(e, e.solution, seed=arguments.seed, gpu=where) for e in exercises]
+    verdicts: list[Verdict] = []
+    for exercise in map(load_exercise, exercise_ids()):
+        with _waiting(exercise.id):
+            verdicts.append(grade(exercise, exercise.solution, seed=arguments.seed, gpu=where))
+    return verdicts
+
+
+@contextlib.contextmanager
+def _waiting(name: str) -> Generator[None]:
+    """A line on the terminal while an exercise is graded, gone afterwards; none in a log."""
+    text, terminal = f"grading {name} ...", sys.stderr.isatty()
+    if terminal:
+        print(text, end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if terminal:
+            print("\r" + " " * len(text) + "\r", end="", file=sys.stderr, flush=True)
 
 
 def _show(verdicts: Sequence[Verdict], arguments: argparse.Namespace) -> None:

@@ -101,7 +101,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # With name and obj, Python adds what was probably meant.
+        module = sys.modules[__name__]
+        text = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(text, name=name, obj=module)
     module, _, other = home.partition(":")
     value = getattr(import_module(f"{__name__}.{module}"), other or name)
     globals()[name] = value

@@ -130,7 +130,13 @@ def shown(value: object, limit: int = 60) -> str:
     text = repr(value)
     if len(text) <= limit and "\n" not in text:
         return text
-    return f"a {kind.__name__} ({text.splitlines()[0][: limit - 10]}...)"
+    return f"{a_kind(value)} ({text.splitlines()[0][: limit - 10]}...)"
+
+
+def a_kind(value: object) -> str:
+    """The type of a value with its article: "an int", "a str"."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIO' else 'a'} {name}"
 
 
 class TileError(Exception):

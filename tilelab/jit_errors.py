@@ -17,10 +17,12 @@ def no_program(name: str, made: Any) -> TileTypeError:
             f"{name} returns nothing, and a kernel factory returns its T.prim_func",
             code="TL1497", hint="end it with `return main`, where main is that function's name",
         )  # fmt: skip
+    hint = "return the function under @T.prim_func, or write the kernel in the body"
+    if isinstance(made, FunctionType) and made.__name__.isidentifier():
+        hint = f"put @T.prim_func above {made.__name__}"
     return TileTypeError(
-        f"{name} returned {shown(made)} instead of a T.prim_func", code="TL1497",
-        hint="return the function under @T.prim_func, or write the kernel in the body",
-    )  # fmt: skip
+        f"{name} returned {shown(made)} instead of a T.prim_func", code="TL1497", hint=hint
+    )
 
 
 def no_numbers(name: str, given: Mapping[str, Any], error: Exception) -> TileTypeError | None:

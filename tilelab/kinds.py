@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tilelab.errors import TileTypeError, shown
+from tilelab.errors import TileTypeError, a_kind, shown
 
 Test = Callable[[Any, tuple[Any, ...]], bool]
 
@@ -33,7 +33,7 @@ def mismatch(
         many = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         if not many and not admits(hints[key], value):
             return TileTypeError(
-                f"{name}() has got {key}={shown(value)}, a {type(value).__name__}",
+                f"{name}() has got {key}={shown(value)}, {a_kind(value)}",
                 code="TL1002",
                 hint=f"{key} is {said(hints[key])}",
             )

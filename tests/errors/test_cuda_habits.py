@@ -195,3 +195,33 @@ def test_a_fraction_that_is_no_extent() -> None:
     with expect(TypeError, "TL1420", "2.5 is no extent", "T.ceildiv(n, tile) rounds up") as caught:
         T.Tensor((2.5,), "float32")
     assert "write 2.5" not in caught.error.hint
+
+
+def test_the_shape_of_a_parameter_in_brackets() -> None:
+    with expect(TypeError, "TL1531", "T.Tensor((M, N), dtype)"):
+        T.Tensor(64, 64, "float16")
+
+
+def test_kinds_have_their_article() -> None:
+    def body(A, B, bx):
+        T.copy(0, A)
+
+    told(body, "TL1501", "src is 0, an int")
+
+
+def test_a_name_of_the_package_that_is_nearly_right() -> None:
+    with pytest.raises(AttributeError) as caught:
+        _ = tilelab.sugest_config
+    assert caught.value.name == "sugest_config" and caught.value.obj is tilelab
+
+
+def test_a_factory_that_forgot_the_decorator_inside() -> None:
+    @tilelab.jit
+    def factory(N):
+        def main(A: T.Tensor((N,), "float32")):
+            pass
+
+        return main
+
+    with expect(TypeError, "TL1497", "put @T.prim_func above main"):
+        factory(4)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tilelab.notebook import unload_ipython_extension
+from tilelab.notebook.exercise import Verdict
 
 BODY = """import tilelang
 import tilelang.language as T
@@ -355,3 +356,13 @@ def add_one(A):
     assert "N=1024 in the call, or after %%tilelang" in text.out + text.err
     shell.run_cell(f"%%tilelang --show none N=64\n{body}")
     assert "add_one_kernel = " in capsys.readouterr().out
+
+
+def test_cases_that_fail_alike_are_one_line() -> None:
+    case = {"id": "x", "category": "tails", "hidden": True, "points": 0, "max_points": 1,
+            "status": "fail", "message": "wrong", "detail": {}, "code": "WRONG"}  # fmt: skip
+    score = {"points": 0, "assessed": 9, "total": 9}
+    report = {"exercise": "02", "status": "fail", "score": score, "cases": [case] * 9,
+              "cause": "", "hint": "", "flags": []}  # fmt: skip
+    text = Verdict(report).to_text()
+    assert text.splitlines()[1:] == ["  tails: fail 0/1  wrong (9 times)"]

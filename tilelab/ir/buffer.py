@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
 from tilelab.dtypes import DType
-from tilelab.errors import Loc, TileIndexError, TileTypeError
+from tilelab.errors import Loc, TileIndexError, TileTypeError, a_kind
 from tilelab.ir.build import as_expr
 from tilelab.ir.core import Node
 from tilelab.ir.expr import Expr, Load, const_int
@@ -181,7 +181,7 @@ def _wrap(index: Any, size: Expr | int) -> Expr:
 def _index_text(index: Any) -> str:
     if isinstance(index, Expr):
         return f"a value of type {index.dtype}"
-    return f"{index!r}, a {type(index).__name__}"
+    return f"{index!r}, {a_kind(index)}"
 
 
 def _as_tuple(index: Any) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelab.errors import TileTypeError
+from tilelab.errors import TileTypeError, a_kind
 from tilelab.frontend import check_in_kernel, is_traced, open_kernel, session, truth
 from tilelab.ir import Buffer, Region, ScalarBuffer, Stmt, as_expr, cast, const_int, is_scalar
 from tilelab.language.instruct import perform
@@ -34,7 +34,7 @@ def print_(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int 
         return session().emit(Print(region, str(msg), thread, loc=here()), anywhere=True)
     if not is_scalar(obj):
         raise TileTypeError(
-            f"T.print of {obj!r}, a {type(obj).__name__}", code="TL1534",
+            f"T.print of {obj!r}, {a_kind(obj)}", code="TL1534",
             hint="print a number of the kernel, a buffer, a slice, or a string",
         )  # fmt: skip
     value = as_expr(obj)

@@ -33,7 +33,9 @@ def view(src: Buffer, shape: Any = None, dtype: Any = None, strides: Any = None)
         raise TileTypeError(
             f"a view is made of a whole buffer, not of {getattr(src, 'name', repr(src))}",
             code="TL1531",
-            hint="pass a buffer; slices and barriers have no views",
+            hint="a parameter's shape is one argument, in brackets: T.Tensor((M, N), dtype)"
+            if isinstance(src, int | str) or isinstance(dtype, str)
+            else "pass a buffer; slices and barriers have no views",
         )
     kind = src.dtype if dtype is None else plain_dtype(dtype)
     extents = src.shape if shape is None else as_dims(shape, "a view")

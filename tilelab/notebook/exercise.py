@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,9 @@ class Verdict:
     def to_text(self) -> str:
         """The report as lines of text: the cases that did not pass, cause and hint."""
         lines = [self.headline]
-        lines += [f"  {n}: {s} {p}  {t}" for n, p, s, t in self.rows() if s != "pass"][:30]
+        bad = Counter(row for row in self.rows() if row[2] != "pass")
+        for (name, points, status, text), times in list(bad.items())[:30]:
+            lines.append(f"  {name}: {status} {points}  {text}" + f" ({times} times)" * (times > 1))
         for key in ("cause", "hint"):
             lines += [f"  {key}: {self.report[key]}"] if self.report[key] else []
         lines += [f"  flagged: {', '.join(self.report['flags'])}"] if self.report["flags"] else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelab.errors import Loc, TileTypeError, TileValueError, shown
+from tilelab.errors import Loc, TileTypeError, TileValueError, a_kind, shown
 from tilelab.ir import Buffer, Expr, Let, Load, Region, Scope, Var, as_expr, const_int, walk
 from tilelab.ir.builder import current, is_tracing
 from tilelab.tile.base_point import choose_axes
@@ -75,7 +75,7 @@ def as_region(
             region.check_inside()
         return region
     raise TileTypeError(
-        f"{what} is {shown(value)}, a {type(value).__name__}",
+        f"{what} is {shown(value)}, {a_kind(value)}",
         code="TL1501",
         loc=here(),
         hint="pass a buffer, a slice such as A[0:64, 0:32], or a base point such as A[i, j]",
