@@ -3,6 +3,7 @@ what to write."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -225,3 +226,25 @@ def test_a_factory_that_forgot_the_decorator_inside() -> None:
 
     with expect(TypeError, "TL1497", "put @T.prim_func above main"):
         factory(4)
+
+
+def test_an_f_string_in_a_print_of_the_kernel() -> None:
+    def body(A, B, bx):
+        T.print(A[0], msg=f"block {bx}")
+
+    def alone(A, B, bx):
+        T.print(f"block {bx}")
+
+    for each in (body, alone):
+        with pytest.warns(TileWarning, match="f-string is made while the kernel is traced"):
+            program(T.macro(each))
+
+
+def test_an_f_string_of_what_is_known_now() -> None:
+    def known(A, B, bx):
+        stage = 3
+        T.print(A[0], msg=f"stage {stage}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TileWarning)
+        program(T.macro(known))

@@ -148,7 +148,7 @@ class Values:
         return checked
 
 
-def _formats_traced(frame: FrameType) -> bool:
+def formats_traced(frame: FrameType) -> bool:
     """Whether the call that runs in `frame` has an f-string with a value of the kernel."""
     node, known = call_at(session().loc()), {**frame.f_globals, **frame.f_locals}
     texts = [] if node is None else [n for n in ast.walk(node) if isinstance(n, ast.FormattedValue)]
@@ -159,7 +159,7 @@ def _formats_traced(frame: FrameType) -> bool:
 def _shown_now(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Python's print, `fn`: it shows how a value of the kernel is computed, not the value."""
     shown = any(isinstance(a, Buffer | Region) or is_traced(a) for a in args)
-    if shown or _formats_traced(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
+    if shown or formats_traced(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
         warnings.warn(
             "print() runs while the kernel is traced and shows an expression: T.print(x) shows "
             "its value while the kernel runs", TileWarning, stacklevel=2,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilelab.errors import TileTypeError, a_kind
+from tilelab.calls import caller_frame
+from tilelab.errors import TileTypeError, a_kind, warn
 from tilelab.frontend import check_in_kernel, is_traced, open_kernel, session, truth
+from tilelab.frontend.values import formats_traced
 from tilelab.ir import Buffer, Region, ScalarBuffer, Stmt, as_expr, cast, const_int, is_scalar
 from tilelab.language.instruct import perform
 from tilelab.target import WARP, WARPGROUP
@@ -22,6 +24,9 @@ def print_(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int 
     `warp_group_id`), or nothing, for `msg` alone. Raises TileTypeError (TL1534) for other things.
     """
     open_kernel("T.print")
+    if formats_traced(caller_frame()):
+        warn("an f-string is made while the kernel is traced, and T.print gets the text of an "
+             "expression: T.print(x, msg) shows the value of x while the kernel runs")  # fmt: skip
     if isinstance(obj, str) and not msg:
         obj, msg = None, obj
     text = str(msg).replace("%", "%%")
