@@ -102,15 +102,18 @@ class MBarriers:
 
 @dataclass
 class Arrivals:
-    """Threads that wait at one bar.sync barrier: counts, how many they wait for (ALL: those that
-    have not left the kernel), a generation and the warps per block; the warps of the last
-    generation, by their times when it had passed (0: not among them). `uses`: where each number of
-    threads was asked for first; `releases`: how often threads were let go."""
+    """Threads that have come to one bar.sync barrier: counts, how many they wait for (ALL: those
+    that have not left the kernel), a generation; the warps that wait; of those that only arrive
+    (bar.arrive) what they knew, and their times after it; of the last generation, the warps' times
+    when it had passed (0: not among them). `uses`: where each number of threads was asked for
+    first; `releases`: how often threads were let go."""
 
     threads: Array
     needs: Array
     generation: Array
-    warps: Array
+    waiting: Array
+    told: Array
+    arrived: Array
     passed: Array
     uses: dict[int, Loc | None]
     releases: int = 0
@@ -132,18 +135,28 @@ class BlockBarriers:
         found = self._at.get(number)
         if found is None:
             zeros = np.zeros(self.blocks, np.int64)
-            warps = np.zeros((self.blocks, self.clocks.warps), np.bool_)
-            passed = np.zeros(warps.shape, np.int32)
+            waiting = np.zeros((self.blocks, self.clocks.warps), np.bool_)
+            times = np.zeros(waiting.shape, np.int32)
+            told = np.zeros((self.blocks, self.clocks.actors), np.int32)
             found = self._at[number] = Arrivals(
-                zeros, zeros.copy(), zeros.copy(), warps, passed, {}
+                zeros, zeros.copy(), zeros.copy(), waiting, told, times, times.copy(), {}
             )
         return found
 
-    def arrive(self, number: int, rows: Array, warps: Array, lanes: int, needs: int) -> Array:
-        """Count threads in; the generation that must pass for them to go on."""
+    def arrive(
+        self, number: int, rows: Array, warps: Array, lanes: int, needs: int,
+        waits: bool = True,
+    ) -> Array:  # fmt: skip
+        """Count threads in; the generation that must pass for them to go on. Without `waits` they
+        tell what they know now, and learn nothing."""
         state = self.at(number)
         state.threads[rows] += lanes
-        state.warps[rows[:, None], warps] = True
+        if waits:
+            state.waiting[rows[:, None], warps] = True
+        else:
+            told = self.clocks.publish(rows, warps)
+            state.told[rows] = np.maximum(state.told[rows], told)
+            state.arrived[rows[:, None], warps] = self.clocks.own(rows, warps)
         state.needs[rows] = needs
         before = state.generation[rows].copy()
         self.release(number)
@@ -159,18 +172,22 @@ class BlockBarriers:
         state.generation[done] += 1
         state.releases += 1
         rows = np.flatnonzero(done)
-        came = state.warps[rows]
+        state.passed[rows] = state.arrived[rows]
+        came = state.waiting[rows]
         if bool((came == came[0]).all()):
             self._pass(state, rows, np.flatnonzero(came[0]))
         else:
             patterns, numbers = np.unique(came, axis=0, return_inverse=True)
             for i, warps in enumerate(patterns):
                 self._pass(state, rows[numbers.reshape(-1) == i], np.flatnonzero(warps))
-        state.warps[rows] = False
+        for kept in (state.waiting, state.told, state.arrived):
+            kept[rows] = 0
 
     def _pass(self, state: Arrivals, rows: Array, warps: Array) -> None:
-        self.clocks.barrier(rows, warps)
-        state.passed[rows] = 0
+        if not len(warps):
+            return
+        told = state.told[rows]
+        self.clocks.barrier(rows, warps, told if told.any() else None)
         state.passed[rows[:, None], warps] = self.clocks.own(rows, warps)
 
     def strangers(self, number: int, rows: Array, warps: Array) -> int | None:

@@ -99,6 +99,10 @@ class Knowledge:
             seen[0, : len(own)] = own
             clocks.observe(np.array([row]), np.array([heard.warp]), seen)
             at = clocks.of(row)
+        if self._unit == 1:
+            first = heard.warp * WARP
+            times = heard.clocks[0, self._block + 1, first : first + WARP]
+            clocks.hear(row, first + np.flatnonzero(heard.lanes), times)
         everyone = np.arange(self._shape[2] * self._unit)
         self._some.append(heard)
         for i, one in enumerate(self._some):
@@ -114,6 +118,8 @@ class Knowledge:
             own = slice(warp * WARP, (warp + 1) * WARP)
             synced = clocks.synced[at, own]
             met = np.minimum(synced, synced[lanes].max()) - 1
+            if clocks.heard is not None:
+                met = np.maximum(met, clocks.heard[at, own][lanes].max(0) - 1)
             seen[own] = np.where(lanes, seen[own], np.maximum(met, 0))
         return seen
 

@@ -35,6 +35,7 @@ class Clocks:
         self.fence_known = np.zeros((1, self.actors), np.int32)  # by whom ever knew of it
         self.init_fenced = np.zeros((1, self.actors), np.int32)  # as for barrier initialisation
         self.synced = np.zeros((1, warps * WARP), np.int32)
+        self.heard: Array | None = None  # (1 or blocks, threads, 32 lanes): by flags
 
     @property
     def uniform(self) -> bool:
@@ -47,6 +48,7 @@ class Clocks:
             return
         for name in ("now", "fenced", "fence_known", "init_fenced", "synced"):
             setattr(self, name, np.repeat(getattr(self, name), self.blocks, axis=0))
+        self.heard = None if self.heard is None else np.repeat(self.heard, self.blocks, axis=0)
 
     def rows(self, rows: Array) -> Array:
         """Where the clocks of these blocks of the group are, as a column; they part from the
@@ -69,8 +71,20 @@ class Clocks:
         late: Array = when > self.now[at, this // WARP, that // WARP]
         beside = (this != that) & (this // WARP == that // WARP)
         if beside.any():
-            late |= beside & (when >= np.minimum(self.synced[at, this], self.synced[at, that]))
+            late |= beside & (when >= self.met(at, this, that))
         return late
+
+    def met(self, at: Any, this: Array, that: Array) -> Array:
+        """The time from which on threads `this` know nothing of others of their warps."""
+        since = np.minimum(self.synced[at, this], self.synced[at, that])
+        return since if self.heard is None else np.maximum(since, self.heard[at, this, that % WARP])
+
+    def hear(self, row: int, threads: Array, times: Array) -> None:
+        """Threads of a warp come to know its lanes' pasts up to `times` (32) by an atomic."""
+        at = self.rows(np.array([row]))[0]
+        if self.heard is None:
+            self.heard = np.zeros((len(self.now), self.synced.shape[1], WARP), np.int32)
+        self.heard[at, threads] = np.maximum(self.heard[at, threads], times + 1)
 
     def tensor_cores(self, warps: Array) -> Array:
         """The actors that run the wgmmas of some warps."""
@@ -138,7 +152,8 @@ class Clocks:
         at = self.rows(rows)
         self.init_fenced[at, warps] = self.now[at, warps, warps]
 
-    def barrier(self, rows: Array, warps: Array) -> None:
-        """The warps wait for each other."""
-        self.observe(rows, warps, self.publish(rows, warps))
+    def barrier(self, rows: Array, warps: Array, told: Array | None = None) -> None:
+        """The warps wait for each other, and for others that have `told` (rows, actors)."""
+        seen = self.publish(rows, warps)
+        self.observe(rows, warps, seen if told is None else np.maximum(seen, told))
         self.converge(rows, (warps[:, None] * WARP + np.arange(WARP)).ravel())

@@ -13,6 +13,7 @@ from tilelab.sim.barriers import ALL, MBarriers
 from tilelab.sim.clocks import Clocks
 from tilelab.sim.frame import Array, agreeing
 from tilelab.sim.lanes import BlocksStopped, Lanes
+from tilelab.sim.parts import hold_back
 from tilelab.sim.place import Place
 from tilelab.sim.register_pool import WARPGROUP
 from tilelab.sim.waits import BarrierWait, PhaseWait, RegisterWait
@@ -38,16 +39,17 @@ class BarrierLanes(Lanes):
         whole = self.frame
         parts = agreeing(whole, (barrier, threads), self.group.size)
         for self.frame, (number, needs) in parts:
-            self._count_in(number, needs)
+            self._count_in(number, needs, waits=False)
         self.frame = whole
 
-    def _count_in(self, barrier: Any, threads: Any) -> tuple[int, Array]:
+    def _count_in(self, barrier: Any, threads: Any, waits: bool = True) -> tuple[int, Array]:
         """Arrive at a barrier, in which all running threads agree: its number, and the generation
         that must pass for them to go on."""
         frame, barriers = self.frame, self.group.barriers
         number, needs = int(self.per_row(barrier)[0]), int(self.per_row(threads)[0])
         self._fits(number, needs)
-        before = barriers.arrive(number, frame.rows, self.warps(), len(frame.lanes), needs)
+        lanes = len(frame.lanes)
+        before = barriers.arrive(number, frame.rows, self.warps(), lanes, needs, waits)
         self.clock.arrive_block(barriers, number, frame.rows)
         return number, before
 
@@ -126,6 +128,7 @@ class BarrierLanes(Lanes):
         which = self.which(bar)
         self.usable(*which)
         seen = group.clocks.publish(frame.rows, self.warps())
+        hold_back(group, frame)
         return Arrival(
             group, copies, frame.rows, which, self.lanes_per_row(), seen, int(frame.lanes[0]),
             self.memory.loc, self.clock, done,

@@ -41,6 +41,10 @@ class LoopThreads:
         self.departures += 1
         self._stale = True
 
+    def left(self) -> Array:
+        """Which threads have left the loop (blocks of the group, threads of the block)."""
+        return np.zeros(self._shape, np.bool_) if self._left is None else self._left
+
     def skip(self, frame: Frame) -> None:
         """The active threads of a frame wait for the next iteration."""
         if self._skipped is None:
@@ -102,9 +106,9 @@ def iterations(s: Strand, stmt: For, frame: Frame) -> Iterator[Frame]:
         yield inner
 
 
-def while_true(s: Strand, stmt: While, frame: Frame) -> Iterator[Frame]:
+def while_true(s: Strand, stmt: While, threads: LoopThreads) -> Iterator[Frame]:
     """The frame of each iteration of a while loop; a loop without an end is reported."""
-    threads, size = LoopThreads(s, stmt, frame), s.group.size
+    size = s.group.size
     watch = Watch(s, stmt, threads)
     for count in itertools.count():
         inner = threads.next(size)

@@ -118,13 +118,16 @@ class Scheduler:
 
     def _part(self, *, every: bool) -> bool:
         """Let threads go on that wait for others at the end of a branch, those of one strand or of
-        `every` one; whether any could. Not where these stand at a barrier of the block: it is in
-        the wrong place then."""
-        waiting = (s for s in tuple(self.live) if not _at_block_barrier(s) and s.part())
-        parted = list(waiting if every else islice(waiting, 1))
-        for strand in parted:
-            self._begin(strand)
-        return bool(parted)
+        `every` one, whole warps before lanes; whether any could. Not where these stand at a
+        barrier of the block: it is in the wrong place then."""
+        for whole in (True, False):
+            live = [s for s in self.live if not _at_block_barrier(s)]
+            parted = list(islice((s for s in live if s.part(whole)), None if every else 1))
+            for strand in parted:
+                self._begin(strand)
+            if parted:
+                return True
+        return False
 
     def _arrives_early(self) -> bool:
         return self.schedule == "random" and self.random.random() < _ARRIVES_EARLY

@@ -188,7 +188,7 @@ class Shadow(Cells):
         at, row = clocks.of(access.rows), key[0]
         bad = when > clocks.now[at, access.warps, who]
         if access.threads is not None:
-            bad |= _beside(self.write_thread[key], when, access, access.threads, clocks)
+            bad |= beside(self.write_thread[key], when, access, access.threads, clocks)
             self._mark_reader(key, access, access.threads, clocks)
             if bad.any() and self.writers.of is not None:
                 sets, unordered = self.writers.of[key], _unordered(access, clocks)
@@ -204,15 +204,14 @@ class Shadow(Cells):
     def _mark_reader(self, key: Any, access: Access, mine: Array, clocks: Clocks) -> None:
         """Keep which lane of a warp read each cell, or that several did since they last met."""
         warps, old = access.warps, self.read_thread[key]
-        since = clocks.synced[clocks.of(access.rows), mine]
-        again = (old != mine) & _of_warp(old, warps)
-        again &= self.read_clock[key[0], warps, access.cells] >= since
+        again = (old != mine) & names(old, warps)
+        again &= self.read_clock[key[0], warps, access.cells] >= _since(old, mine, access, clocks)
         self.read_thread[key] = np.where(again, _SEVERAL + warps, mine)
         now = self.read_thread[key]
-        beside = (now != mine) & _of_warp(now, warps)
-        if beside.any():
-            where = key[0] if isinstance(key[0], int) else key[0][beside]
-            self.read_thread[where, access.cells[beside]] = _SEVERAL + warps[beside]
+        near = (now != mine) & names(now, warps)
+        if near.any():
+            where = key[0] if isinstance(key[0], int) else key[0][near]
+            self.read_thread[where, access.cells[near]] = _SEVERAL + warps[near]
 
     def read_together(
         self, access: Access, actors: Array, clocks: Clocks, loc: Loc | None, inserted: bool
@@ -231,15 +230,10 @@ class Shadow(Cells):
         return self._clash(access, bad, who, self.write_loc[key], "written") if bad.any() else None
 
     def write(
-        self,
-        access: Access,
-        clocks: Clocks,
-        loc: Loc | None,
-        ordinary: bool,
-        is_atomic: bool = False,
-        inserted: bool = False,
+        self, access: Access, clocks: Clocks, loc: Loc | None, ordinary: bool,
+        is_atomic: bool = False, inserted: bool = False,
         differs: Callable[[Access], Array] | None = None,
-    ) -> tuple[Clash | None, Clash | None]:
+    ) -> tuple[Clash | None, Clash | None]:  # fmt: skip
         """Record a write; the first unordered (write, read) before it. Atomic updates need no
         order among themselves. `differs`: which entries bring another value than what is there
         (None: all): the others do no harm to writes, and to reads by those who wrote the value."""
@@ -248,7 +242,7 @@ class Shadow(Cells):
         when, who = self.write_clock[key], self.write_warp[key]
         bad = when > seen[np.arange(len(who)), who]
         if access.threads is not None:
-            bad |= _beside(self.write_thread[key], when, access, access.threads, clocks)
+            bad |= beside(self.write_thread[key], when, access, access.threads, clocks)
         if is_atomic:
             bad &= ~self.by_atomic[key]
 
@@ -328,7 +322,7 @@ class Shadow(Cells):
         if access.threads is not None:
             own = reads[entries, access.warps]
             readers = self.read_thread[key]
-            late[entries, access.warps] = _beside(readers, own, access, access.threads, clocks)
+            late[entries, access.warps] = beside(readers, own, access, access.threads, clocks)
         if late.any():
             asked = late.any(axis=1) & equal() & (self.read_loc[key] > 0)
             late &= ~self._own_reads(key, asked, late.shape[1])
@@ -374,18 +368,27 @@ def _unordered(access: Access, clocks: Clocks) -> Unordered:
     return ask
 
 
-def _of_warp(marks: Array, warps: Array) -> Array:
+def lane_of(marks: Array) -> Array:
+    """The lanes that marks name; -1: more than one."""
+    return np.where(marks < _SEVERAL, marks & 31, -1)
+
+
+def names(marks: Array, warps: Any) -> Array:
     """Where marks of threads are of these warps."""
-    return (marks >> 5 == warps) | (marks == _SEVERAL + warps)
+    found: Array = (marks >> 5 == warps) | (marks == _SEVERAL + warps)
+    return found
 
 
-def _beside(marks: Array, when: Array, access: Access, mine: Array, clocks: Clocks) -> Array:
+def beside(marks: Array, when: Array, access: Access, mine: Array, clocks: Clocks) -> Array:
     """Where another lane of the same warp touched a cell, at time `when`, and both lanes have not
     met since."""
-    near = (marks != mine) & _of_warp(marks, access.warps)
+    near = (marks != mine) & names(marks, access.warps)
     if not near.any():
         return near
-    other = np.where((marks >= 0) & (marks < _SEVERAL), marks, mine)
-    at = clocks.of(access.rows)
-    since = np.minimum(clocks.synced[at, mine], clocks.synced[at, other])
-    return near & (when >= since)
+    return near & (when >= _since(marks, mine, access, clocks))
+
+
+def _since(marks: Array, mine: Array, access: Access, clocks: Clocks) -> Array:
+    """The time from which on threads know nothing of those that marks name."""
+    at, one = clocks.of(access.rows), (marks >= 0) & (marks < _SEVERAL)
+    return np.where(one, clocks.met(at, mine, np.where(one, marks, mine)), clocks.synced[at, mine])

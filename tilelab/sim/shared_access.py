@@ -97,11 +97,7 @@ class SharedAccess(CheckedBase):
                 if clash is not None:
                     self.report_clash(buffer, access, clash, frame, "read")
             return None
-        busy = shadow.in_use(access)
-        if busy is not None:
-            text = f"{buffer.said} is overwritten while it is still being {busy[1]} "
-            text += "by an asynchronous operation"
-            self._report_cell(f.MISSING_WAIT, text, buffer, access, busy[0], frame)
+        self._check_unused(buffer, access, frame)
         shadow.set_state(access, VALID, group.shared.owner(buffer))
         if not group.findings.wants(f.RACE):
             return None
@@ -122,6 +118,8 @@ class SharedAccess(CheckedBase):
         if not len(access.cells):
             return
         self.check_filled(buffer, access, frame)
+        if group.shadow.busy.any():
+            self._check_unused(buffer, access, frame)
         if group.findings.wants(f.RACE):
             clashes = group.shadow.write(
                 access, group.clocks, self.loc, ordinary=True, is_atomic=True
@@ -129,6 +127,14 @@ class SharedAccess(CheckedBase):
             for clash in clashes:
                 if clash is not None:
                     self.report_clash(buffer, access, clash, frame, "atomic update")
+
+    def _check_unused(self, buffer: Buffer, access: Access, frame: Frame) -> None:
+        """Report writing what a copy or product under way still uses."""
+        busy = self.group.shadow.in_use(access)
+        if busy is not None:
+            text = f"{buffer.said} is overwritten while it is still being {busy[1]} "
+            text += "by an asynchronous operation"
+            self._report_cell(f.MISSING_WAIT, text, buffer, access, busy[0], frame)
 
     def check_filled(self, buffer: Buffer, access: Access, frame: Frame) -> None:
         """Report reading what was never written, or has not arrived."""
@@ -163,16 +169,9 @@ class SharedAccess(CheckedBase):
         self._report_cell(f.RACE, text, buffer, access, clash.entry, frame, clash.other_loc, hint)
 
     def _report_cell(
-        self,
-        code: str,
-        text: str,
-        buffer: Buffer,
-        access: Access,
-        entry: int,
-        frame: Frame,
-        other: Loc | None = None,
-        hint: str = "",
-    ) -> None:
+        self, code: str, text: str, buffer: Buffer, access: Access, entry: int, frame: Frame,
+        other: Loc | None = None, hint: str = "",
+    ) -> None:  # fmt: skip
         at = access.place(entry)
         start = int(access.cells[entry]) * self.group.shadow.granule
         found = self.group.shared.element(start, buffer)

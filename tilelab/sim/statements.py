@@ -13,7 +13,7 @@ from tilelab.sim.code import Runner
 from tilelab.sim.evaluate import as_array, convert
 from tilelab.sim.frame import Frame, snapshot, varies
 from tilelab.sim.guards import note_branch
-from tilelab.sim.loops import going, innermost, iterations, together, while_true
+from tilelab.sim.loops import LoopThreads, going, innermost, iterations, together, while_true
 from tilelab.sim.nans import check_value
 from tilelab.sim.place import Place
 from tilelab.sim.strand import Strand
@@ -105,7 +105,7 @@ def _run_lanes(s: Strand, stmt: For, frame: Frame, extent: int) -> None:
 
 
 def _run_while(s: Strand, stmt: While, frame: Frame) -> None:
-    _run_loop(s, stmt.body, while_true(s, stmt, frame))
+    _run_loop(s, stmt.body, while_true(s, stmt, LoopThreads(s, stmt, frame)))
 
 
 def _run_loop(s: Strand, body: Seq, frames: Iterator[Frame]) -> None:

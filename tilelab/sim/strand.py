@@ -6,7 +6,7 @@ the tables of `Code`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,46 +15,75 @@ from tilelab.ir import Expr, Node, Seq, Stmt
 from tilelab.sim import findings as f
 from tilelab.sim.code import Code
 from tilelab.sim.evaluate import evaluate
-from tilelab.sim.frame import Frame, Value, snapshot
+from tilelab.sim.frame import Array, Frame, Value, snapshot
 from tilelab.sim.group import BlockGroup
 from tilelab.sim.lanes import BlocksStopped
 from tilelab.sim.machine import LaneMachine
 from tilelab.sim.place import Place
 from tilelab.sim.timeline import Clock
 from tilelab.sim.wgmma import Descriptor
+from tilelab.target import WARP
 from tilelab.thread import Ref, SharedDescriptor, TensorMap
 
 
 class Parting:
-    """A branch whose threads may have to go on apart; `tail` is what follows it.
+    """A branch, or a loop that asks, whose threads may have to go on apart; `tail` follows it.
 
-    parts: the frames of the sides that run, beside each other as `strands` or (none) in place;
-    idle: the threads that take no side; ahead: the strands of those that went on.
+    frame: the threads that came; parts: the frames of the sides that run, beside each other as
+    `strands` or (none) in place; ahead: the strands of threads that went on before others.
     """
 
     def __init__(self, tail: Seq) -> None:
         self.tail = tail
         self.open = False
+        self.frame: Frame | None = None
         self.parts: list[Frame] = []
-        self.idle: list[Frame] = []
         self.strands: list[Strand] = []
         self.ahead: list[Strand] = []
-        self._gone: list[Frame] = []
 
-    def begin(self, parts: list[Frame], idle: list[Frame]) -> None:
-        """The branch is entered."""
-        self.parts, self.idle, self.open = parts, idle, True
+    def begin(
+        self, group: BlockGroup, frame: Frame, parts: list[Frame], idle: list[Frame],
+        left: Callable[[], Array] | None = None,
+    ) -> None:  # fmt: skip
+        """The branch is entered; `idle` are the threads that take no side. Or a loop is, and
+        `left` says which threads have left it."""
+        self.frame, self.parts, self.open, self._left = frame, parts, True, left
+        self._size = group.size
+        self._free = np.zeros((group.size, group.kernel.num_threads), np.bool_)
+        self._gone = self._free.copy()
+        self._mark(self._free, idle)
 
-    def leave(self) -> list[Frame]:
-        """The threads that have nothing left to do in the branch: they go on now."""
+    def _mark(self, marks: Array, frames: Iterable[Frame]) -> None:
+        for frame in frames:
+            on = True if frame.mask is None else np.broadcast_to(frame.mask, frame.shape[-2:])
+            marks[np.ix_(frame.rows, frame.lanes)] |= on
+
+    def leave(self, whole: bool) -> list[Frame]:
+        """The threads that have nothing left to do here: they go on now. `whole`: only those of
+        warps that have come here and go on together."""
+        if self.frame is None:
+            return []
         over = [p for p, s in zip(self.parts, self.strands, strict=False) if s.done]
-        free = [f for f in (*self.idle, *over) if not any(f is g for g in self._gone)]
-        self._gone.extend(free)
-        return free
+        self._mark(self._free, over)
+        free = self._free if self._left is None else self._left()
+        here = np.zeros_like(free)
+        self._mark(here, [self.frame])
+        new: Array = free & here & ~self._gone
+        if whole:
+            starts = list(range(0, int(new.shape[1]), WARP))
+            through = np.logical_and.reduceat(free | ~here, starts, axis=1)
+            new &= np.repeat(through, WARP, axis=1)[:, : new.shape[1]]
+        self._gone |= new
+        return self._of(new)
 
     def behind(self) -> list[Frame]:
-        """The threads that were still in the branch when others went on."""
-        return [f for f in self.parts if not any(f is g for g in self._gone)]
+        """The threads that were still here when others went on."""
+        return self._of(~self._gone)
+
+    def _of(self, threads: Array) -> list[Frame]:
+        assert self.frame is not None
+        found = self.frame.where(self.frame.pick(threads), self._size)
+        return [] if found is None else [found]
 
 
 class Strand:
@@ -99,11 +128,11 @@ class Strand:
             self.machine.adopt(strand.machine)
         self.clock.join(strand.clock for strand in strands)
 
-    def part(self) -> bool:
-        """Let threads that have nothing to do in the innermost branch go on with what follows
-        it; whether there were any."""
+    def part(self, whole: bool) -> bool:
+        """Let threads (`whole`: warps) that have nothing to do in the innermost branch go on with
+        what follows it; whether there were any."""
         for parting in reversed(self.partings):
-            free = self.unmasked(parting.leave(), parting.tail)
+            free = self.unmasked(parting.leave(whole), parting.tail)
             if free:
                 parting.ahead += [self.fork(self.role, f, parting.tail) for f in free]
                 return True

@@ -20,6 +20,7 @@ from tilelab.sim.barriers import MBarriers
 from tilelab.sim.frame import Array
 from tilelab.sim.global_boxes import box_view, overlap
 from tilelab.sim.group import BlockGroup
+from tilelab.sim.parts import unmet
 from tilelab.sim.place import Place
 from tilelab.sim.shadow import ARRIVING, VALID, Access
 from tilelab.sim.timeline import contribute
@@ -177,16 +178,9 @@ def scatter_boxes(array: Array, tensor_map: TensorMap, coords: Array, pieces: Ar
 
 
 def prepare(
-    group: BlockGroup,
-    tensor_map: TensorMap,
-    place: Place,
-    address: Any,
-    rows: Array,
-    thread: int,
-    coords: Array,
-    loc: Loc | None,
-    stores: bool,
-) -> Transfer | None:
+    group: BlockGroup, tensor_map: TensorMap, place: Place, address: Any, rows: Array, thread: int,
+    coords: Array, loc: Loc | None, stores: bool,
+) -> Transfer | None:  # fmt: skip
     """A transfer between `coords` and byte addresses (an int or one per row); None (with a
     finding, and the blocks stopped) when the chip could not run it."""
     size = tensor_map.tensor.dtype.bytes
@@ -260,6 +254,11 @@ def issue_load(transfer: Transfer) -> None:
             text = "no fence.proxy.async stands between writing these bytes and the TMA load into "
             text += buffer.said
             _report_cell(transfer, access, gap, f.RACE, text, None, f.PROXY_HINT)
+        near = unmet(group, access, transfer.thread)
+        if near is not None:
+            text = f"a TMA load into {buffer.root.name} is not ordered after another lane of "
+            text += f"warp {transfer.warp} has {near[1]} the same place"
+            _report_cell(transfer, access, near[0], f.RACE, text, None, f.LANES_HINT)
         by_write, by_read = group.shadow.write(
             access, group.clocks, transfer.loc, ordinary=False, inserted=True
         )
@@ -304,14 +303,9 @@ def issue_store(transfer: Transfer) -> None:
 
 
 def _report_cell(
-    transfer: Transfer,
-    access: Access,
-    entry: int,
-    code: str,
-    text: str,
-    other: Loc | None,
+    transfer: Transfer, access: Access, entry: int, code: str, text: str, other: Loc | None,
     hint: str = "",
-) -> None:
+) -> None:  # fmt: skip
     group = transfer.group
     row = 0 if access.rows is None else int(access.rows[entry])
     start = int(access.cells[entry]) * group.shadow.granule

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import Any, cast
 
+import numpy as np
+
 from tilelab.ir import Const, For, If, Node, Seq, Stmt, While
 from tilelab.sim.code import Driver
 from tilelab.sim.frame import Frame, agreeing
 from tilelab.sim.lane_meetings import meet
-from tilelab.sim.loops import going, iterations, together, while_true
+from tilelab.sim.loops import LoopThreads, going, iterations, together, while_true
 from tilelab.sim.partition import apart
 from tilelab.sim.statements import bind_result, sides
 from tilelab.sim.strand import Parting, Strand
 from tilelab.sim.waits import HandOver, JoinWait, Turn
+from tilelab.target import WARP
 from tilelab.thread import Invoke, Role, WarpRoles
 from tilelab.thread.intrinsics.barrier import NAMED_BARRIER_SYNC
 
@@ -27,7 +30,8 @@ _NOTHING = Seq(())
 def _drive_seq(s: Strand, stmt: Seq, frame: Frame) -> Iterator[Any]:
     parts = list(stmt.body)
     for number, (part, inner) in enumerate(going(s, stmt, frame)):
-        if not _branches(part) or number + 1 >= len(parts) or part is not parts[number]:
+        may_part = _branches(part) or (type(part) is While and s.code.asks(part))
+        if not may_part or number + 1 >= len(parts) or part is not parts[number]:
             yield from s.drive(part, inner)
             continue
         parting = Parting(s.code.tail(stmt, number + 1))
@@ -48,7 +52,7 @@ def _drive_invoke(s: Strand, stmt: Invoke, frame: Frame) -> Iterator[Any]:
         parts = agreeing(frame, operands, s.group.size)
         if len(parts) > 1:
             alone = s.code.alone(stmt)
-            yield from _branch(s, [(s.role, alone, part) for part, _ in parts], [], stmt)
+            yield from _branch(s, frame, [(s.role, alone, part) for part, _ in parts], [], stmt)
             return
     s.machine.frame = frame
     if s.code.parted(stmt):
@@ -68,10 +72,14 @@ def _drive_for(s: Strand, stmt: For, frame: Frame) -> Iterator[Any]:
 
 
 def _drive_while(s: Strand, stmt: While, frame: Frame) -> Iterator[Any]:
+    threads = LoopThreads(s, stmt, frame)
     if not s.code.asks(stmt):
-        yield from _drive_loop(s, stmt.body, while_true(s, stmt, frame))
+        yield from _drive_loop(s, stmt.body, while_true(s, stmt, threads))
         return
-    for inner in while_true(s, stmt, frame):
+    parting = _entered(s)
+    if parting is not None:
+        parting.begin(s.group, frame, [], [], threads.left)
+    for inner in while_true(s, stmt, threads):
         yield from _fork(s, [(s.role, stmt.body, part) for part in together(s, stmt.body, inner)],
                          stmt)  # fmt: skip
         yield Turn(inner.rows, stmt.loc)
@@ -84,8 +92,24 @@ def _drive_loop(s: Strand, body: Seq, frames: Iterator[Frame]) -> Iterator[Any]:
 
 def _drive_if(s: Strand, stmt: If, frame: Frame) -> Iterator[Any]:
     taken = sides(s, stmt, frame, _NOTHING)
-    parts = [(s.role, body, part) for body, part in taken if body is not _NOTHING]
-    yield from _branch(s, parts, [part for body, part in taken if body is _NOTHING], stmt)
+    parts = [
+        (s.role, body, part)
+        for body, side in taken if body is not _NOTHING
+        for part in (_by_warp(side, s.group.size) if s.code.asks(body) else [side])
+    ]  # fmt: skip
+    idle = [part for body, part in taken if body is _NOTHING]
+    yield from _branch(s, frame, parts, idle, stmt)
+
+
+def _by_warp(frame: Frame, size: int) -> list[Frame]:
+    """Lanes chosen from several warps go their own ways where one may ask for what another holds;
+    whole warps, which may act together, stay so."""
+    warps = frame.lanes // WARP
+    numbers = np.unique(warps)
+    if len(numbers) * WARP == len(warps):
+        return [frame]
+    parts = [frame.narrowed(None, warps == w, size) for w in numbers]
+    return [p for p in parts if p.mask is None or p.mask.any()]
 
 
 def _drive_roles(s: Strand, stmt: WarpRoles, frame: Frame) -> Iterator[Any]:
@@ -102,7 +126,7 @@ def _drive_roles(s: Strand, stmt: WarpRoles, frame: Frame) -> Iterator[Any]:
                 part = frame.narrowed(rows, chosen & mine, s.group.size)
                 parts.append((name, role.body, part))
     idle = [frame.narrowed(None, free, s.group.size)] if free.any() else []
-    yield from _branch(s, parts, idle, stmt)
+    yield from _branch(s, frame, parts, idle, stmt)
 
 
 def _by_themselves(role: Role, frame: Frame) -> list[tuple[str, Any]]:
@@ -114,13 +138,18 @@ def _by_themselves(role: Role, frame: Frame) -> list[tuple[str, Any]]:
     return [(f"{role.name} {g}", number == g) for g in range(role.count // role.apart)]
 
 
+def _entered(s: Strand) -> Parting | None:
+    """The branch or loop that the strand is about to enter; None: nothing follows it."""
+    return s.partings[-1] if s.partings and not s.partings[-1].open else None
+
+
 def _branch(
-    s: Strand, parts: list[tuple[str, Seq, Frame]], idle: list[Frame], stmt: Stmt
+    s: Strand, frame: Frame, parts: list[tuple[str, Seq, Frame]], idle: list[Frame], stmt: Stmt
 ) -> Iterator[Any]:
     """Run the sides of a branch; `idle` are the threads that take none."""
-    parting = s.partings[-1] if s.partings and not s.partings[-1].open else None
+    parting = _entered(s)
     if parting is not None:
-        parting.begin([part for _, _, part in parts], idle)
+        parting.begin(s.group, frame, [part for _, _, part in parts], idle)
     yield from _fork(s, parts, stmt, parting)
 
 

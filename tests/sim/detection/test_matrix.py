@@ -17,6 +17,7 @@ from tests.sim.detection import (
     copies,
     elements,
     endless,
+    lanes,
     orders,
     races,
     rings,
@@ -48,6 +49,7 @@ CLASSES = {
         *orders.SHARED,
         *writers.SHARED,
         *barriers.SHARED,
+        *lanes.SHARED,
     ],
     "global race": [
         *races.GLOBAL,
@@ -56,6 +58,7 @@ CLASSES = {
         *orders.GLOBAL,
         *writers.GLOBAL,
         *arrivals.GLOBAL,
+        *lanes.GLOBAL,
     ],
     "missing async wait": [
         *waits.ASYNC,
@@ -73,6 +76,7 @@ CLASSES = {
         *roles.STUCK,
         *between.STUCK,
         *aliases.STUCK,
+        *lanes.STUCK,
     ],
     "slot reused too early": [
         *waits.SLOTS,
@@ -80,6 +84,7 @@ CLASSES = {
         *rings.SLOTS,
         *copied.SLOTS,
         *arrivals.SLOTS,
+        *lanes.SLOTS,
     ],
 }
 ENTRIES = [e for entries in CLASSES.values() for e in entries]
