@@ -35,6 +35,10 @@ class Clocks:
         self.fence_known = np.zeros((1, self.actors), np.int32)  # by whom ever knew of it
         self.init_fenced = np.zeros((1, self.actors), np.int32)  # as for barrier initialisation
         self.synced = np.zeros((1, warps * WARP), np.int32)
+        # Threads that have not met a lane of their warp which waited at an mbarrier without them,
+        # (1 or blocks, threads), and what their warps knew before that wait.
+        self.unaware: Array | None = None
+        self.before = np.zeros_like(self.now)
         self.heard: Array | None = None  # (1 or blocks, threads, 32 lanes): by flags
 
     @property
@@ -46,9 +50,11 @@ class Clocks:
         """Blocks go apart: a row for each."""
         if not self.uniform or self.blocks == 1:
             return
-        for name in ("now", "fenced", "fence_known", "init_fenced", "synced"):
+        for name in ("now", "fenced", "fence_known", "init_fenced", "synced", "before"):
             setattr(self, name, np.repeat(getattr(self, name), self.blocks, axis=0))
-        self.heard = None if self.heard is None else np.repeat(self.heard, self.blocks, axis=0)
+        for name in ("heard", "unaware"):
+            kept = getattr(self, name)
+            setattr(self, name, None if kept is None else np.repeat(kept, self.blocks, axis=0))
 
     def rows(self, rows: Array) -> Array:
         """Where the clocks of these blocks of the group are, as a column; they part from the
@@ -86,6 +92,38 @@ class Clocks:
             self.heard = np.zeros((len(self.now), self.synced.shape[1], WARP), np.int32)
         self.heard[at, threads] = np.maximum(self.heard[at, threads], times + 1)
 
+    def alone(self, rows: Array, lanes: Array, threads: int) -> bool:
+        """Whether lanes have waited without others of their warps, of a block of `threads`: these
+        will not know what they `observe`."""
+        others = np.setdiff1d(np.arange(threads), lanes)
+        others = others[np.isin(others // WARP, lanes // WARP)]
+        if not len(others):
+            return False
+        at = self.rows(rows)
+        if self.unaware is None:
+            self.unaware = np.zeros(self.synced.shape, np.bool_)
+        unaware = self.unaware
+        for warp in np.unique(others // WARP).tolist():
+            mine = others[others // WARP == warp]
+            known = np.any(unaware[at, warp * WARP + np.arange(WARP)], axis=1, keepdims=True)
+            old = self.before[at, warp]
+            self.before[at, warp] = np.where(known[..., None], old, self.now[at, warp])
+            unaware[at, mine] |= ~known
+        unaware[at, lanes] = False
+        return True
+
+    def seen_by(self, at: Any, warps: Array, threads: Array | None) -> Array:
+        """What threads of some warps (None: copies of theirs) have seen, (entries, actors)."""
+        seen: Array = self.now[at, warps]
+        if self.unaware is None or threads is None:
+            return seen
+        deaf: Array = self.unaware[at, threads]
+        if deaf.any():
+            own = self.now[at, warps, warps]
+            seen = np.where(deaf[:, None], self.before[at, warps], seen)
+            seen[np.arange(len(seen)), warps] = own
+        return seen
+
     def tensor_cores(self, warps: Array) -> Array:
         """The actors that run the wgmmas of some warps."""
         return self.warps + warps
@@ -109,7 +147,8 @@ class Clocks:
         parts end together, so that one warp's wait is enough to give a tile back."""
         at, cores = self.rows(rows), self.tensor_cores(warps)
         ended = self.now[at, cores, cores]
-        self.now[at[..., None], warps[:, None], cores] = ended[:, None, :]
+        for known in (self.now, self.before):
+            known[at[..., None], warps[:, None], cores] = ended[:, None, :]
         self.now[at, cores, cores] += 1
 
     def publish(self, rows: Array, warps: Array) -> Array:
@@ -120,8 +159,8 @@ class Clocks:
         self.now[at, warps, warps] += 1
         return joined
 
-    def observe(self, rows: Array, warps: Array, seen: Array) -> None:
-        """The warps come to know `seen`, (rows or 1, actors)."""
+    def observe(self, rows: Array, warps: Array, seen: Array, alone: bool = False) -> None:
+        """The warps (`alone`: lanes of theirs) come to know `seen`, (rows or 1, actors)."""
         if self.uniform and len(seen) > 1:
             if bool((seen == seen[0]).all()) and len(rows) == self.blocks:
                 seen = seen[:1]
@@ -129,6 +168,8 @@ class Clocks:
                 self.part()
         at = self.rows(rows)
         own = self.now[at, warps, warps]
+        if not alone and self.unaware is not None:
+            self.before[at, warps] = np.maximum(self.before[at, warps], seen[:, None, :])
         self.now[at, warps] = np.maximum(self.now[at, warps], seen[:, None, :])
         self.now[at, warps, warps] = own
 
@@ -137,6 +178,11 @@ class Clocks:
         at, warps = self.rows(rows), np.unique(threads // WARP)
         self.now[at, warps, warps] += 1
         self.synced[at, threads] = self.now[at, threads // WARP, threads // WARP]
+        unaware = self.unaware
+        if unaware is not None and unaware.any():
+            for warp in warps.tolist():
+                met = threads[threads // WARP == warp]
+                unaware[at, met] &= unaware[at, met].all(axis=1, keepdims=True)
 
     def fence(self, rows: Array, warps: Array) -> None:
         """fence.proxy.async of the warps."""

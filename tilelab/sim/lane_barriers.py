@@ -139,6 +139,14 @@ class BarrierLanes(Lanes):
         barriers, which = self.which(bar)
         self.usable(barriers, which)
         total = self.per_row(num_bytes) * self.lanes_per_row()
+        late = barriers.pending[self.frame.rows, which] <= 0
+        if late.any():
+            at = int(late.argmax())
+            name, index = barriers.name(int(which[at])), barriers.index(int(which[at]))
+            text = f"bytes are expected at {name} when all arrivals of its phase have come: the "
+            text += "phase may end before, with the copies already under way"
+            hint = "expect the bytes before the last arrival"
+            self.report(f.BARRIER_MISUSE, text, at, hint, barriers.buffer, index)
         barriers.bytes[self.frame.rows, which] += total
 
     def usable(self, barriers: MBarriers, which: Array, by_copy: bool = False) -> None:
@@ -173,7 +181,8 @@ class BarrierLanes(Lanes):
         wait = PhaseWait(barriers, frame.rows, which, self.per_row(parity) & 1, self.memory.loc)
         yield from self.waiting(wait)
         rows, which = wait.rows, wait.which
-        group.clocks.observe(rows, warps, barriers.released[rows, which])
+        alone = group.clocks.alone(rows, frame.lanes, group.kernel.num_threads)
+        group.clocks.observe(rows, warps, barriers.released[rows, which], alone)
         group.clocks.converge(rows, frame.lanes)
         self.clock.observe(barriers, frame.rows, which, self.memory.loc)
 

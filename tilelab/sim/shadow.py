@@ -187,6 +187,9 @@ class Shadow(Cells):
         when, who = self.write_clock[key], self.write_warp[key]
         at, row = clocks.of(access.rows), key[0]
         bad = when > clocks.now[at, access.warps, who]
+        if clocks.unaware is not None:
+            seen = clocks.seen_by(at, access.warps, access.threads)
+            bad = when > seen[np.arange(len(who)), who]
         if access.threads is not None:
             bad |= beside(self.write_thread[key], when, access, access.threads, clocks)
             self._mark_reader(key, access, access.threads, clocks)
@@ -238,7 +241,7 @@ class Shadow(Cells):
         order among themselves. `differs`: which entries bring another value than what is there
         (None: all): the others do no harm to writes, and to reads by those who wrote the value."""
         key, at = self._key(access), clocks.of(access.rows)
-        seen = clocks.now[at, access.warps]  # (entries, actors)
+        seen = clocks.seen_by(at, access.warps, access.threads)
         when, who = self.write_clock[key], self.write_warp[key]
         bad = when > seen[np.arange(len(who)), who]
         if access.threads is not None:

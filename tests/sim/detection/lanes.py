@@ -8,8 +8,11 @@ from tests.sim.detection.matrix import BY_HAND, Entry, collect
 SHARED: list[Entry] = []
 GLOBAL: list[Entry] = []
 STUCK: list[Entry] = []
+ASYNC: list[Entry] = []
 SLOTS: list[Entry] = []
-shared, between, stuck, early = collect(SHARED), collect(GLOBAL), collect(STUCK), collect(SLOTS)
+shared, between, stuck, missing, early = (
+    collect(SHARED), collect(GLOBAL), collect(STUCK), collect(ASYNC), collect(SLOTS)
+)  # fmt: skip
 
 
 @shared("TL2007", configs=BY_HAND)
@@ -260,5 +263,78 @@ def atomics_onto_a_tile_a_store_reads(ok):
             T.sync_threads()
             T.atomic_add(s[tx % 64, 0], 1.0)  # BUG
             T.tma_store_wait(0)
+
+    return main
+
+
+@shared("TL2007", "TL2002", configs=BY_HAND)
+def one_lane_waits_for_its_warp(ok):
+    @T.prim_func
+    def main(A: T.Tensor((32,), "float32"), B: T.Tensor((32,), "float32")):
+        with T.Kernel(1, threads=64):
+            s = T.alloc_shared((32,), "float32")
+            bar = T.alloc_barrier(32)
+            tx = T.get_thread_binding()
+            if tx < 32:
+                s[tx] = A[tx]
+                T.mbarrier_arrive(bar)
+            else:
+                if tx == 32:
+                    T.mbarrier_wait_parity(bar, 0)
+                if ok:
+                    T.sync_warp()
+                B[tx - 32] = s[63 - tx]  # BUG
+
+    return main
+
+
+@missing("TL2003", "TL2007", configs=BY_HAND)
+def one_lane_of_each_warp_waits_for_the_tile(ok):
+    @T.prim_func
+    def main(A: T.Tensor((3, 64, 64), "float16"), B: T.Tensor((3, 64, 64), "float16")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((64, 64), "float16")
+            bar = T.alloc_barrier(1)
+            tx = T.get_thread_binding()
+            for k in T.serial(3):
+                T.tma_copy(A[k, 0, 0], s, barrier=bar)
+                if tx == 0:
+                    T.mbarrier_arrive(bar)
+                if tx % 32 == 0:
+                    T.mbarrier_wait_parity(bar, k % 2)
+                if ok:
+                    T.sync_warp()
+                for i in T.serial(32):
+                    B[k, i * 2 + tx // 64, tx % 64] = s[i * 2 + tx // 64, tx % 64]  # BUG
+                T.sync_threads()
+
+    return main
+
+
+@missing("TL2011", "TL2003", "TL2007")
+def two_loads_one_arrival_between(ok):
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"),
+        V: T.Tensor((64, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=256):
+            a = T.alloc_shared((64, 64), "float16")
+            v = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            bar = T.alloc_barrier(128)
+            with T.ws(1):
+                T.tma_copy(A, a, barrier=bar)
+                if not ok:
+                    T.barrier_arrive(bar)
+                T.tma_copy(V, v, barrier=bar)  # BUG
+                if ok:
+                    T.barrier_arrive(bar)
+            with T.ws(0):
+                T.mbarrier_wait_parity(bar, 0)
+                T.clear(c)
+                T.gemm(a, v, c)  # BUG
+                T.copy(c, C)
 
     return main

@@ -67,6 +67,7 @@ CLASSES = {
         *roles.ASYNC,
         *copied.ASYNC,
         *arrivals.ASYNC,
+        *lanes.ASYNC,
     ],
     "barrier divergence or deadlock": [
         *barriers.STUCK,
