@@ -149,14 +149,9 @@ class TileError(Exception):
     default_code = "TL1000"
 
     def __init__(
-        self,
-        message: str,
-        *,
-        code: str | None = None,
-        loc: Loc | None = None,
-        hint: str = "",
+        self, message: str, *, code: str | None = None, loc: Loc | None = None, hint: str = "",
         notes: Sequence[str] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.code = code or self.default_code
         self.message = message
         self.loc = loc

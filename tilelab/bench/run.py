@@ -29,12 +29,9 @@ def machine() -> tuple[str, bool]:
 
 
 def run(
-    suites: Sequence[str],
-    peers: str | Sequence[str] | None = None,
-    *,
-    references: Path | None = None,
-    progress: Callable[[str], None] = lambda text: None,
-) -> list[Table]:
+    suites: Sequence[str], peers: str | Sequence[str] | None = None, *,
+    references: Path | None = None, progress: Callable[[str], None] = lambda text: None,
+) -> list[Table]:  # fmt: skip
     """Measure `suites` ("all": every suite that this machine can run) against `peers` and the
     hand-written kernels described in the folder `references` (docs/reference-kernels.md).
 

@@ -127,13 +127,9 @@ def version() -> tuple[int, int]:
 
 
 def compile_cubin(
-    source: str,
-    arch: str,
-    *,
-    options: Sequence[str] = (),
-    name: str = "kernel.cu",
+    source: str, arch: str, *, options: Sequence[str] = (), name: str = "kernel.cu",
     locate: Locate | None = None,
-) -> Cubin:
+) -> Cubin:  # fmt: skip
     """Compile CUDA text for `arch` ("sm_90a"). `locate` maps a line of the text to the Python
     place it came from; a compile error then shows both lines."""
     api = _api()

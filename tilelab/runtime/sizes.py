@@ -59,12 +59,9 @@ class SizeSolver:
     """Finds the sizes of one signature; planned once, run at each new call signature."""
 
     def __init__(
-        self,
-        kernel: str,
-        params: Sequence[TensorParam | ScalarParam],
-        sizes: Sequence[Var],
+        self, kernel: str, params: Sequence[TensorParam | ScalarParam], sizes: Sequence[Var],
         inputs: Sequence[int],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._kernel = kernel
         self._params = params
         self._sizes = sizes
