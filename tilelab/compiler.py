@@ -30,9 +30,12 @@ class Lowered:
 
 
 def lower(
-    function: Function, *, target: Target, pass_configs: Mapping[str, Any] | None = None,
+    function: Function,
+    *,
+    target: Target,
+    pass_configs: Mapping[str, Any] | None = None,
     aligned: bool = True,
-) -> Lowered:  # fmt: skip
+) -> Lowered:
     """Compile a traced function for `target`.
 
     `aligned` assumes that rows and bases of tensors are 16-byte aligned (dynamic sizes included);

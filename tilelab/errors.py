@@ -149,9 +149,14 @@ class TileError(Exception):
     default_code = "TL1000"
 
     def __init__(
-        self, message: str, *, code: str | None = None, loc: Loc | None = None, hint: str = "",
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        loc: Loc | None = None,
+        hint: str = "",
         notes: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.code = code or self.default_code
         self.message = message
         self.loc = loc

@@ -66,10 +66,15 @@ class Options:
 
 @answers("compile", inside=False, kinds=True)
 def compile(
-    func: Any, out_idx: int | Sequence[int] | None = None, execution_backend: str | None = None,
-    target: Any = None, target_host: Any = None, verbose: bool | None = None,
-    pass_configs: Mapping[Any, Any] | None = None, compile_flags: Sequence[str] | str | None = None,
-) -> JITKernel:  # fmt: skip
+    func: Any,
+    out_idx: int | Sequence[int] | None = None,
+    execution_backend: str | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    compile_flags: Sequence[str] | str | None = None,
+) -> JITKernel:
     """Compile a T.prim_func: `kernel = tilelab.compile(main, out_idx=[2], target="sm_90a")`.
 
     `out_idx` names the parameters that a call allocates and returns. Without a target it is the
@@ -83,9 +88,13 @@ def compile(
 
 @answers("par_compile", inside=False, kinds=True)
 def par_compile(
-    funcs: Iterable[Any], out_idx: int | Sequence[int] | None = None, *,
-    num_workers: int | None = None, ignore_error: bool = False, **options: Any,
-) -> list[Any]:  # fmt: skip
+    funcs: Iterable[Any],
+    out_idx: int | Sequence[int] | None = None,
+    *,
+    num_workers: int | None = None,
+    ignore_error: bool = False,
+    **options: Any,
+) -> list[Any]:
     """Compile several functions, in threads; with `ignore_error` a failed one gives None."""
     jobs = [functools.partial(compile, f, out_idx, **options) for f in funcs]
     return _in_threads(jobs, num_workers, ignore_error)
@@ -348,11 +357,17 @@ def _call_form(args: tuple[Any, ...], kwargs: dict[str, Any], around: Hashable) 
 
 @answers("jit", inside=False, kinds=True)
 def jit(
-    func: Any = None, *, out_idx: int | Sequence[int] | None = None, target: Any = None,
-    target_host: Any = None, execution_backend: str | None = None, verbose: bool | None = None,
-    pass_configs: Mapping[Any, Any] | None = None, debug_root_path: Any = None,
+    func: Any = None,
+    *,
+    out_idx: int | Sequence[int] | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    execution_backend: str | None = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    debug_root_path: Any = None,
     compile_flags: Sequence[str] | str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Decorator, bare or with keywords, for a kernel factory (lazy) or a kernel (eager).
 
     Lazy: `kernel = matmul(1024, 1024, 1024)` compiles; `c = kernel(a, b)` runs. Eager:

@@ -45,11 +45,15 @@ class JITKernel(Inspection):
     """
 
     def __init__(
-        self, function: Function | PrimFunc, *, out_idx: int | Sequence[int] | None = None,
+        self,
+        function: Function | PrimFunc,
+        *,
+        out_idx: int | Sequence[int] | None = None,
         target: Target | str | Mapping[str, Any] | None = None,
         pass_configs: Mapping[Any, Any] | None = None,
-        compile_flags: Sequence[str] | str | None = (), verbose: bool = False,
-    ) -> None:  # fmt: skip
+        compile_flags: Sequence[str] | str | None = (),
+        verbose: bool = False,
+    ) -> None:
         function = function.function if isinstance(function, PrimFunc) else function
         self.prim_func = function
         self._flags = compile_flags

@@ -56,12 +56,20 @@ class Profiler:
 
     @answers("do_bench", inside=False, kinds=True)
     def do_bench(
-        self, func: Callable[..., Any] | None = None, warmup: float = 25, rep: float = 100,
-        n_warmup: int = 0, n_repeat: int = 0, input_tensors: Sequence[Any] | None = None,
-        backend: str = "event", quantiles: Sequence[float] | None = None, return_mode: str = "mean",
-        dynamic_symbolic_constraints: Mapping[Any, int] | None = None, device: Any = None,
+        self,
+        func: Callable[..., Any] | None = None,
+        warmup: float = 25,
+        rep: float = 100,
+        n_warmup: int = 0,
+        n_repeat: int = 0,
+        input_tensors: Sequence[Any] | None = None,
+        backend: str = "event",
+        quantiles: Sequence[float] | None = None,
+        return_mode: str = "mean",
+        dynamic_symbolic_constraints: Mapping[Any, int] | None = None,
+        device: Any = None,
         early_stop_baseline: float | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Milliseconds of `func` (by default the kernel) on the same inputs; see `do_bench`."""
         inputs = self._inputs(input_tensors, dynamic_symbolic_constraints)
         timed = func or self.kernel
@@ -78,10 +86,14 @@ class Profiler:
 
     @answers("assert_allclose", inside=False, kinds=True)
     def assert_allclose(
-        self, reference_program: Callable[..., Any], input_tensors: Sequence[Any] | None = None,
-        atol: float = 1e-2, rtol: float = 1e-2, max_mismatched_ratio: float = 0.01,
+        self,
+        reference_program: Callable[..., Any],
+        input_tensors: Sequence[Any] | None = None,
+        atol: float = 1e-2,
+        rtol: float = 1e-2,
+        max_mismatched_ratio: float = 0.01,
         dynamic_symbolic_constraints: Mapping[Any, int] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Run the kernel and a reference on the same inputs and compare every output; a share of
         `max_mismatched_ratio` elements may differ. A kernel that returns nothing is compared by
         what it (and the reference) wrote into its arguments. AssertionError on a difference."""
@@ -103,9 +115,11 @@ class Profiler:
 
     @answers("manual_assert_close", inside=False, kinds=True)
     def manual_assert_close(
-        self, reference_program: Callable[..., Any], input_tensors: Sequence[Any] | None = None,
+        self,
+        reference_program: Callable[..., Any],
+        input_tensors: Sequence[Any] | None = None,
         manual_check_prog: Callable[[Any, Any], Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Run both and let `manual_check_prog(outputs, references)` judge."""
         if manual_check_prog is None:
             raise TileValueError(
@@ -141,9 +155,13 @@ def _tensors(values: Sequence[Any]) -> list[Any]:
 
 
 def compare(
-    got: Any, expected: Any, rtol: float = 1e-2, atol: float = 1e-3,
-    max_mismatched_ratio: float = 0.001, name: str = "result",
-) -> None:  # fmt: skip
+    got: Any,
+    expected: Any,
+    rtol: float = 1e-2,
+    atol: float = 1e-3,
+    max_mismatched_ratio: float = 0.001,
+    name: str = "result",
+) -> None:
     """AssertionError when more than a share of the elements of two tensors differ; it names the
     first difference with its index and both values. NaN equals NaN."""
     import torch

@@ -40,9 +40,16 @@ class SuggestedConfig:
 
 
 def suggest_config(
-    M: int, N: int, K: int, dtype: Any = "float16", target: Any = None, *, count: int = 3,
-    trans_A: bool = False, trans_B: bool = False,
-) -> list[SuggestedConfig]:  # fmt: skip
+    M: int,
+    N: int,
+    K: int,
+    dtype: Any = "float16",
+    target: Any = None,
+    *,
+    count: int = 3,
+    trans_A: bool = False,
+    trans_B: bool = False,
+) -> list[SuggestedConfig]:
     """The `count` best tile sizes for C (M x N) = A (M x K) @ B (K x N), best first.
 
     `dtype` is the operands' type (sums are float32), `target` what is compiled for (None: this

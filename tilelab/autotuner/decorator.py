@@ -155,9 +155,15 @@ def _described(value: Any) -> Any:
 
 
 def autotune(
-    func: Any = None, *, configs: Any, warmup: float = 25, rep: float = 100,
-    timeout: float | None = 100, do_not_specialize: Sequence[str] | None = None, **settings: Any,
-) -> Any:  # fmt: skip
+    func: Any = None,
+    *,
+    configs: Any,
+    warmup: float = 25,
+    rep: float = 100,
+    timeout: float | None = 100,
+    do_not_specialize: Sequence[str] | None = None,
+    **settings: Any,
+) -> Any:
     """Decorator above `@tilelab.jit`: find the best of `configs` when the function is called.
 
     `configs`: dicts of arguments, or a function of the call's arguments that returns them; the

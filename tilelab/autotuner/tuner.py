@@ -44,10 +44,14 @@ class AutoTuner:
 
     @answers("AutoTuner.set_compile_args", inside=False, kinds=True)
     def set_compile_args(
-        self, out_idx: int | Sequence[int] | None = None, target: Any = None,
-        execution_backend: str | None = None, target_host: Any = None, verbose: bool | None = None,
+        self,
+        out_idx: int | Sequence[int] | None = None,
+        target: Any = None,
+        execution_backend: str | None = None,
+        target_host: Any = None,
+        verbose: bool | None = None,
         pass_configs: Mapping[Any, Any] | None = None,
-    ) -> AutoTuner:  # fmt: skip
+    ) -> AutoTuner:
         """How each program is compiled, as in `tilelab.compile`."""
         check_backend(execution_backend, target_host)
         self.options = Options(out_idx, target, pass_configs, None, verbose)
@@ -69,9 +73,14 @@ class AutoTuner:
 
     @answers("AutoTuner.run", inside=False, kinds=True)
     def run(
-        self, warmup: float | None = None, rep: float | None = None, timeout: float | None = None,
-        early_stop: bool | None = None, early_stop_factor: float | None = None, **others: Any,
-    ) -> AutotuneResult:  # fmt: skip
+        self,
+        warmup: float | None = None,
+        rep: float | None = None,
+        timeout: float | None = None,
+        early_stop: bool | None = None,
+        early_stop_factor: float | None = None,
+        **others: Any,
+    ) -> AutotuneResult:
         """Tune now. Raises TileRuntimeError (TL1652) when no config works."""
         tell_inactive("AutoTuner.run", others, _INACTIVE)
         settings = with_settings(

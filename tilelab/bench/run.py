@@ -29,9 +29,12 @@ def machine() -> tuple[str, bool]:
 
 
 def run(
-    suites: Sequence[str], peers: str | Sequence[str] | None = None, *,
-    references: Path | None = None, progress: Callable[[str], None] = lambda text: None,
-) -> list[Table]:  # fmt: skip
+    suites: Sequence[str],
+    peers: str | Sequence[str] | None = None,
+    *,
+    references: Path | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> list[Table]:
     """Measure `suites` ("all": every suite that this machine can run) against `peers` and the
     hand-written kernels described in the folder `references` (docs/reference-kernels.md).
 

@@ -78,9 +78,13 @@ def _row(row: Measured, beside: Beside, progress: Progress) -> Row:
 
 
 def _beside_tilelang(
-    row: Measured, wanted: Sequence[str], ours: dict[str, Any], values: dict[str, float | None],
-    spreads: dict[str, tuple[float, float]], progress: Progress,
-) -> str:  # fmt: skip
+    row: Measured,
+    wanted: Sequence[str],
+    ours: dict[str, Any],
+    values: dict[str, float | None],
+    spreads: dict[str, tuple[float, float]],
+    progress: Progress,
+) -> str:
     """Fill TileLang's columns; what to remark when it cannot run the program."""
     progress(f"{row.name}, tilelang")
     try:

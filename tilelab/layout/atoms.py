@@ -140,9 +140,13 @@ def _share(extent: int, unit: int, parts: int, what: str) -> int:
 
 
 def mma_accumulator(
-    block_m: int, block_n: int, warps_m: int, warps_n: int, m_fastest: bool = True,
+    block_m: int,
+    block_n: int,
+    warps_m: int,
+    warps_n: int,
+    m_fastest: bool = True,
     operand_bits: int = 16,
-) -> Fragment:  # fmt: skip
+) -> Fragment:
     """Accumulator of a block: warps in a grid, each owning a contiguous sub-block of mma_c tiles.
 
     Warp number = wm + warps_m*wn (or wn + warps_n*wm if not ``m_fastest``). In a warp the slots
@@ -157,9 +161,13 @@ def mma_accumulator(
 
 
 def mma_operand_a(
-    block_m: int, block_k: int, warps_m: int, warps_n: int, m_fastest: bool = True,
+    block_m: int,
+    block_k: int,
+    warps_m: int,
+    warps_n: int,
+    m_fastest: bool = True,
     element_bits: int = 16,
-) -> Fragment:  # fmt: skip
+) -> Fragment:
     """Operand A (block_m x block_k) in registers, matching ``mma_accumulator``.
 
     Warps of one wm hold copies. Slots: (k step + k steps * m16 block) * slots + i, so that for
@@ -174,9 +182,13 @@ def mma_operand_a(
 
 
 def mma_operand_b(
-    block_k: int, block_n: int, warps_m: int, warps_n: int, m_fastest: bool = True,
+    block_k: int,
+    block_n: int,
+    warps_m: int,
+    warps_n: int,
+    m_fastest: bool = True,
     element_bits: int = 16,
-) -> Fragment:  # fmt: skip
+) -> Fragment:
     """Operand B (block_k x block_n, indexed (k, n)) in registers, matching ``mma_accumulator``.
 
     Warps of one wn hold copies. Slots: (n8 block + n8 blocks a warp * k step) * slots + i.

@@ -71,9 +71,11 @@ def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
 
 
 def bind(
-    vars: Sequence[Var], point: Sequence[Expr], node: ParallelFor,
+    vars: Sequence[Var],
+    point: Sequence[Expr],
+    node: ParallelFor,
     placed: frozenset[int] = frozenset(),
-) -> tuple[list[Stmt], list[Expr]]:  # fmt: skip
+) -> tuple[list[Stmt], list[Expr]]:
     """Name the point's coordinates that the body uses outside of fragment indices and of the
     accesses in `placed` (identities), whose places are known already."""
     lets: list[Stmt] = []
@@ -107,10 +109,14 @@ class Elements:
     elements that are known to exist."""
 
     def __init__(
-        self, ctx: LowerContext, spread: Fragment | None, register: Expr,
-        point: dict[Var, tuple[Expr, Expr]], slots: Mapping[int, Ref] | None = None,
+        self,
+        ctx: LowerContext,
+        spread: Fragment | None,
+        register: Expr,
+        point: dict[Var, tuple[Expr, Expr]],
+        slots: Mapping[int, Ref] | None = None,
         inside: Collection[int] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.ctx, self.spread, self.register = ctx, spread, register
         self.exact = {id(v): p[0] for v, p in point.items()}  # layout formulas
         self.named = {id(v): p[1] for v, p in point.items()}  # for the reader

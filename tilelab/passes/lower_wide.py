@@ -67,9 +67,12 @@ def lower_parallel(node: ParallelFor, ctx: LowerContext) -> list[Stmt]:
 
 
 def either(
-    node: ParallelFor, spread: Fragment, ctx: LowerContext, elements: Callable[[], list[Stmt]],
+    node: ParallelFor,
+    spread: Fragment,
+    ctx: LowerContext,
+    elements: Callable[[], list[Stmt]],
     own: LoopKind | None = None,
-) -> list[Stmt]:  # fmt: skip
+) -> list[Stmt]:
     """The version of a loop with the fewest accesses, beside what stands for it on other tiles.
     `elements` lowers it element by element; `own`: the loop is one thread's, and how it computes
     the points of a chunk."""

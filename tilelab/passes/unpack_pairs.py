@@ -144,9 +144,13 @@ def _every_byte(leaf: Load | Var) -> Array | None:
 
 
 def _rebuilt(
-    node: For, casts: Mapping[int, Any], found: Mapping[int, tuple[Numbers, Load]], place: Expr,
-    group: int, ctx: LowerContext,
-) -> Stmt:  # fmt: skip
+    node: For,
+    casts: Mapping[int, Any],
+    found: Mapping[int, tuple[Numbers, Load]],
+    place: Expr,
+    group: int,
+    ctx: LowerContext,
+) -> Stmt:
     """The loop in groups: the numbers of one come first, then the statements that use them."""
     count = (const_int(node.extent) or 0) // group
     inner = ctx.fresh(node.var.name, group)

@@ -54,9 +54,11 @@ def slot_refusal(buffer: Buffer, stages: int, vectors: bool = False) -> str:
 
 
 def in_slot(
-    body: Sequence[Stmt], buffers: Mapping[int, Buffer], slot: Expr,
+    body: Sequence[Stmt],
+    buffers: Mapping[int, Buffer],
+    slot: Expr,
     variables: Mapping[Var, Expr] | None = None,
-) -> tuple[Stmt, ...]:  # fmt: skip
+) -> tuple[Stmt, ...]:
     """Statements with each buffer (by id) replaced by slot `slot` of its versioned form."""
     by_var = {id(v): e for v, e in (variables or {}).items()}
 

@@ -85,9 +85,13 @@ class Form:
     whole: Whole | None = None
 
     def runs(
-        self, accesses: Sequence[MemoryAccess], point: Mapping[Var, Expr], e: Var, size: int,
+        self,
+        accesses: Sequence[MemoryAccess],
+        point: Mapping[Var, Expr],
+        e: Var,
+        size: int,
         ctx: LowerContext,
-    ) -> list[Run]:  # fmt: skip
+    ) -> list[Run]:
         """The runs of some accesses in chunks of `size` points; none where the condition may
         change within a chunk. Arguments as `find_run` has them."""
         rows = frozenset[int]() if self.whole is None else self.whole.rows
@@ -149,9 +153,13 @@ def _form(loop: ParallelFor, whole: Whole | None) -> Form:
 
 
 def find_run(
-    touch: MemoryAccess, point: Mapping[Var, Expr], e: Var, chunk: int, ctx: LowerContext,
+    touch: MemoryAccess,
+    point: Mapping[Var, Expr],
+    e: Var,
+    chunk: int,
+    ctx: LowerContext,
     rows: Collection[int] = (),
-) -> Run | None:  # fmt: skip
+) -> Run | None:
     """The run of an access where `point` gives the loop variables at point `e` of a chunk; None
     when it has none, or its alignment is not known. All points of accesses in `rows` (ids) lie in
     their row."""

@@ -51,9 +51,14 @@ class Signature:
     """The parameters of a kernel: what a call must pass and which outputs it gets back."""
 
     def __init__(
-        self, name: str, params: Sequence[Param], sizes: Sequence[Var] = (),
-        outputs: Sequence[int] = (), loc: Loc | None = None, untouched: Untouched | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        params: Sequence[Param],
+        sizes: Sequence[Var] = (),
+        outputs: Sequence[int] = (),
+        loc: Loc | None = None,
+        untouched: Untouched | None = None,
+    ) -> None:
         self.name, self.untouched = name, untouched or Untouched()
         self.params = tuple(params)
         self.sizes = tuple(sizes)

@@ -74,9 +74,14 @@ class Builds:
     """All variants of one kernel. `wanted` is the target the user named, None for the device's."""
 
     def __init__(
-        self, name: str, lower: Lower, wanted: Target | None, pass_configs: Mapping[str, Any],
-        options: tuple[str, ...], verbose: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        lower: Lower,
+        wanted: Target | None,
+        pass_configs: Mapping[str, Any],
+        options: tuple[str, ...],
+        verbose: bool = False,
+    ) -> None:
         self._name = name
         self._lower = lower
         self._wanted = wanted

@@ -66,9 +66,13 @@ def sources_hash() -> str:
 
 
 def cache_key(
-    program_text: str, target: str, *, pass_configs: Mapping[str, Any] | None = None,
-    options: Sequence[str] = (), compiler: tuple[int, int] = (0, 0),
-) -> str:  # fmt: skip
+    program_text: str,
+    target: str,
+    *,
+    pass_configs: Mapping[str, Any] | None = None,
+    options: Sequence[str] = (),
+    compiler: tuple[int, int] = (0, 0),
+) -> str:
     """The name of an entry: a hash of everything that decides the machine code."""
     configs = sorted((str(k), repr(v)) for k, v in (pass_configs or {}).items())
     parts = [_FORMAT, sources_hash(), program_text, target, configs, list(options), compiler]

@@ -127,9 +127,13 @@ def version() -> tuple[int, int]:
 
 
 def compile_cubin(
-    source: str, arch: str, *, options: Sequence[str] = (), name: str = "kernel.cu",
+    source: str,
+    arch: str,
+    *,
+    options: Sequence[str] = (),
+    name: str = "kernel.cu",
     locate: Locate | None = None,
-) -> Cubin:  # fmt: skip
+) -> Cubin:
     """Compile CUDA text for `arch` ("sm_90a"). `locate` maps a line of the text to the Python
     place it came from; a compile error then shows both lines."""
     api = _api()

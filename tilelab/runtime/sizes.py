@@ -59,9 +59,12 @@ class SizeSolver:
     """Finds the sizes of one signature; planned once, run at each new call signature."""
 
     def __init__(
-        self, kernel: str, params: Sequence[TensorParam | ScalarParam], sizes: Sequence[Var],
+        self,
+        kernel: str,
+        params: Sequence[TensorParam | ScalarParam],
+        sizes: Sequence[Var],
         inputs: Sequence[int],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._kernel = kernel
         self._params = params
         self._sizes = sizes

@@ -31,9 +31,11 @@ class TensorSupplyType(enum.Enum):
 
 
 def make_inputs(
-    signature: Signature, supply: TensorSupplyType, device: str,
+    signature: Signature,
+    supply: TensorSupplyType,
+    device: str,
     sizes: Mapping[Any, int] | None = None,
-) -> list[Any]:  # fmt: skip
+) -> list[Any]:
     """One tensor for each input, on `device`. `sizes` gives dynamic sizes by name (or variable);
     runtime numbers of the call are looked up there too."""
     named = {str(getattr(k, "name", k)): v for k, v in (sizes or {}).items()}

@@ -37,11 +37,19 @@ class Milliseconds(float):
 
 
 def do_bench(
-    fn: Callable[[], Any], warmup: float = 25, rep: float = 100, _n_warmup: int = 0,
-    _n_repeat: int = 0, quantiles: Sequence[float] | None = None, fast_flush: bool = True,
-    backend: str = "event", return_mode: str = "mean", device: Any = None, cache_size: int = 256,
+    fn: Callable[[], Any],
+    warmup: float = 25,
+    rep: float = 100,
+    _n_warmup: int = 0,
+    _n_repeat: int = 0,
+    quantiles: Sequence[float] | None = None,
+    fast_flush: bool = True,
+    backend: str = "event",
+    return_mode: str = "mean",
+    device: Any = None,
+    cache_size: int = 256,
     early_stop_baseline: float | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Milliseconds of one call of `fn`: for about `warmup` ms calls unmeasured, for about `rep` ms
     measured, with `cache_size` MB written before each so that L2 holds nothing of the last.
 

@@ -43,9 +43,12 @@ class Code:
     """
 
     def __init__(
-        self, runners: Mapping[type[Node], Runner], drivers: Mapping[type[Node], Driver],
-        loop_seconds: float = 5.0, max_steps: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        runners: Mapping[type[Node], Runner],
+        drivers: Mapping[type[Node], Driver],
+        loop_seconds: float = 5.0,
+        max_steps: int | None = None,
+    ) -> None:
         self.steps, self.max_steps = 0, max_steps or sys.maxsize
         self.runners, self.drivers, self.loop_seconds = runners, drivers, loop_seconds
         self.works = Works()

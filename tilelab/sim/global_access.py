@@ -157,9 +157,14 @@ class GlobalReports(CheckedBase):
                     hint="let one thread write it")  # fmt: skip
 
     def _report_race(
-        self, buffer: Buffer, entries: _Entries, bad: Array, others: Array, frame: Frame,
+        self,
+        buffer: Buffer,
+        entries: _Entries,
+        bad: Array,
+        others: Array,
+        frame: Frame,
         kinds: tuple[str, str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         entry = int(bad.argmax())
         index = tuple(int(i[entry]) for i in entries.where)
         mine, other = int(entries.mine[entry]), int(others[entry])

@@ -37,10 +37,17 @@ class BlockGroup:
     """Blocks `numbers` (linear, x fastest) of one launch of a kernel."""
 
     def __init__(
-        self, kernel: ThreadKernel, grid: tuple[int, ...], numbers: Array,
-        arrays: Mapping[Buffer, Array], findings: Findings, counters: KernelCounters,
-        order: GlobalOrder, written: GlobalWritten, timeline: Timeline | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        kernel: ThreadKernel,
+        grid: tuple[int, ...],
+        numbers: Array,
+        arrays: Mapping[Buffer, Array],
+        findings: Findings,
+        counters: KernelCounters,
+        order: GlobalOrder,
+        written: GlobalWritten,
+        timeline: Timeline | None = None,
+    ) -> None:
         self.kernel, self.grid, self.numbers = kernel, grid, numbers
         self.arrays, self.findings, self.counters = arrays, findings, counters
         self.order, self.written, self.timeline = order, written, timeline
@@ -99,11 +106,19 @@ class BlockGroup:
         self.epoch += 1
 
     def report(
-        self, code: str, message: str, loc: Loc | None, *, row: int | None = None,
-        thread: int | None = None, buffer: Buffer | None = None,
-        index: tuple[int, ...] | None = None, other: Loc | None = None, hint: str = "",
+        self,
+        code: str,
+        message: str,
+        loc: Loc | None,
+        *,
+        row: int | None = None,
+        thread: int | None = None,
+        buffer: Buffer | None = None,
+        index: tuple[int, ...] | None = None,
+        other: Loc | None = None,
+        hint: str = "",
         level: str = "error",
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Record a finding, unless its block has stopped already."""
         if row is not None and self.dead[row]:
             return

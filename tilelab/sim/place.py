@@ -97,10 +97,17 @@ class CheckedBase:
         return place
 
     def report(
-        self, code: str, message: str, frame: Frame, at: Any, buffer: Buffer | None = None,
-        index: tuple[int, ...] | None = None, other: Loc | None = None, hint: str = "",
+        self,
+        code: str,
+        message: str,
+        frame: Frame,
+        at: Any,
+        buffer: Buffer | None = None,
+        index: tuple[int, ...] | None = None,
+        other: Loc | None = None,
+        hint: str = "",
         level: str = "error",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.group.report(
             code, message, self.loc, row=int(frame.rows[int(at[0])]),
             thread=int(frame.lanes[int(at[1])]), buffer=buffer, index=index, other=other, hint=hint,

@@ -92,9 +92,13 @@ def simulate(
 
 
 def _report(
-    name: str, launches: Sequence[_Launch], findings: Findings, started: float, block: int,
+    name: str,
+    launches: Sequence[_Launch],
+    findings: Findings,
+    started: float,
+    block: int,
     steps: int,
-) -> SimReport:  # fmt: skip
+) -> SimReport:
     seconds = time.perf_counter() - started
     modelled = sum(kernel_seconds(n.target, n.counters.total(), n.blocks) for n in launches)
     return SimReport(
@@ -233,9 +237,15 @@ class _Launch:
     """One kernel over its grid."""
 
     def __init__(
-        self, kernel: ThreadKernel, env: Env, memory: dict[Buffer, Array], findings: Findings,
-        code: Code, how: _How, written: GlobalWritten,
-    ) -> None:  # fmt: skip
+        self,
+        kernel: ThreadKernel,
+        env: Env,
+        memory: dict[Buffer, Array],
+        findings: Findings,
+        code: Code,
+        how: _How,
+        written: GlobalWritten,
+    ) -> None:
         self.written = written
         self.kernel, self.env, self.memory = kernel, env, dict(memory)
         self.pools = Pools(kernel, memory, lambda size: _number(size, env))

@@ -256,7 +256,7 @@ def issue_load(transfer: Transfer) -> None:
             _report_cell(transfer, access, gap, f.RACE, text, None, f.PROXY_HINT)
         near = unmet(group, access, transfer.thread)
         if near is not None:
-            text = f"a TMA load into {buffer.said} is not ordered after another lane of "
+            text = f"a TMA load into {buffer.root.name} is not ordered after another lane of "
             text += f"warp {transfer.warp} has {near[1]} the same place"
             _report_cell(transfer, access, near[0], f.RACE, text, None, f.LANES_HINT)
         by_write, by_read = group.shadow.write(

@@ -209,9 +209,15 @@ class TensorCore:
         shadow.hold(access, 1)
 
     def _report(
-        self, code: str, text: str, product: Product, access: Any, entry: int,
-        other: Loc | None = None, hint: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        code: str,
+        text: str,
+        product: Product,
+        access: Any,
+        entry: int,
+        other: Loc | None = None,
+        hint: str = "",
+    ) -> None:
         group = self.group
         row = int(product.frame.rows[0]) if access.rows is None else int(access.rows[entry])
         start = int(access.cells[entry]) * group.shadow.granule

@@ -63,9 +63,13 @@ def both(a: Expr | None, b: Expr | None) -> Expr | None:
 
 
 def guarded(
-    condition: Expr | None, body: list[Stmt], loc: Loc | None, orelse: Any = None, *,
+    condition: Expr | None,
+    body: list[Stmt],
+    loc: Loc | None,
+    orelse: Any = None,
+    *,
     unasked: bool = False,
-) -> Stmt:  # fmt: skip
+) -> Stmt:
     """`body` under a condition, or as it is when there is none. `unasked`: the condition keeps an
     access inside of its tensor where neither the program nor its construct does (`If.guard`)."""
     then = Seq(tuple(body), loc=loc)
@@ -245,9 +249,11 @@ def is_static(*regions: Region) -> bool:
 
 
 def each_element(
-    ctx: LowerContext, extents: Sequence[Expr], put: Callable[[tuple[Expr, ...]], Stmt],
+    ctx: LowerContext,
+    extents: Sequence[Expr],
+    put: Callable[[tuple[Expr, ...]], Stmt],
     loc: Loc | None,
-) -> list[Stmt]:  # fmt: skip
+) -> list[Stmt]:
     """`put(index)` for every element of a tile whose extents are known at run time: threads take
     them in turn."""
     total: Expr = as_expr(1)
@@ -293,9 +299,14 @@ def _short(region: Region, index: tuple[Expr, ...]) -> tuple[Expr, ...]:
 
 
 def move_chunks(
-    ctx: LowerContext, walk: Walk, source: Ref, target: Ref, load_ok: Expr | None,
-    store_ok: Expr | None, loc: Loc | None,
-) -> list[Stmt]:  # fmt: skip
+    ctx: LowerContext,
+    walk: Walk,
+    source: Ref,
+    target: Ref,
+    load_ok: Expr | None,
+    store_ok: Expr | None,
+    loc: Loc | None,
+) -> list[Stmt]:
     """Copy `walk.width` elements from `source` to `target` for every chunk, converted: zeros where
     `load_ok` does not hold, nothing where `store_ok` does not."""
     if walk.width == 1:
@@ -328,9 +339,14 @@ def _element(
 
 
 def _vector_move(
-    ctx: LowerContext, walk: Walk, source: Ref, target: Ref, load_ok: Expr | None,
-    store_ok: Expr | None, loc: Loc | None,
-) -> list[Stmt]:  # fmt: skip
+    ctx: LowerContext,
+    walk: Walk,
+    source: Ref,
+    target: Ref,
+    load_ok: Expr | None,
+    store_ok: Expr | None,
+    loc: Loc | None,
+) -> list[Stmt]:
     same = source.buffer.dtype == target.buffer.dtype
     body: list[Stmt] = []
     through = source

@@ -13,10 +13,15 @@ from tilelab.views.palette import lane_colours
 
 
 def plot_layout(
-    layout: Any, save_directory: str | Path = "./tmp", name: str = "layout", colormap: Any = None,
-    verbose: bool = False, formats: str | Sequence[str] = "pdf", view: str = "input",
+    layout: Any,
+    save_directory: str | Path = "./tmp",
+    name: str = "layout",
+    colormap: Any = None,
+    verbose: bool = False,
+    formats: str | Sequence[str] = "pdf",
+    view: str = "input",
     grid_shape: tuple[int, int] | None = None,
-) -> Grid:  # fmt: skip
+) -> Grid:
     """Draw a layout (T.Layout, T.Fragment, or one that tilelang.layout makes) into
     `save_directory/name.<format>` for each of `formats`: "svg", "png", "pdf", or "all".
 

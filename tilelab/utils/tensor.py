@@ -72,11 +72,20 @@ def get_tensor_supply(
 
 
 def torch_assert_close(
-    tensor_a: Any, tensor_b: Any, rtol: float = 1e-2, atol: float = 1e-3,
-    max_mismatched_ratio: float = 0.001, verbose: bool = False, equal_nan: bool = True,
-    check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
-    check_stride: bool = False, base_name: str = "LHS", ref_name: str = "RHS",
-) -> bool:  # fmt: skip
+    tensor_a: Any,
+    tensor_b: Any,
+    rtol: float = 1e-2,
+    atol: float = 1e-3,
+    max_mismatched_ratio: float = 0.001,
+    verbose: bool = False,
+    equal_nan: bool = True,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    base_name: str = "LHS",
+    ref_name: str = "RHS",
+) -> bool:
     """True when at most a share `max_mismatched_ratio` of the elements differ by more than
     `atol + rtol * |b|`; AssertionError that shows the first difference otherwise.
 

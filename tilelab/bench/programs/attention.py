@@ -16,9 +16,11 @@ def attention(batch, heads, seq, dim, causal=False, tile_m=128, tile_n=128, stag
 
     @T.prim_func
     def main(
-        Q: T.Tensor(shape, dtype), K: T.Tensor(shape, dtype), V: T.Tensor(shape, dtype),
+        Q: T.Tensor(shape, dtype),
+        K: T.Tensor(shape, dtype),
+        V: T.Tensor(shape, dtype),
         Out: T.Tensor(shape, dtype),
-    ):  # fmt: skip
+    ):
         with T.Kernel(T.ceildiv(seq, tile_m), heads, batch, threads=threads) as (rows, h, b):
             q_tile = T.alloc_shared((tile_m, dim), dtype)
             k_tile = T.alloc_shared((tile_n, dim), dtype)

@@ -13,9 +13,11 @@ def dequant_gemm(
 
     @T.prim_func
     def main(
-        A: T.Tensor((M, K), dtype), Q: T.Tensor((N, K // 2), "uint8"),
-        S: T.Tensor((K // group, N), dtype), C: T.Tensor((M, N), dtype),
-    ):  # fmt: skip
+        A: T.Tensor((M, K), dtype),
+        Q: T.Tensor((N, K // 2), "uint8"),
+        S: T.Tensor((K // group, N), dtype),
+        C: T.Tensor((M, N), dtype),
+    ):
         with T.Kernel(T.ceildiv(N, tile_n), T.ceildiv(M, tile_m), threads=threads) as (col, row):
             a_tile = T.alloc_shared((tile_m, tile_k), dtype)
             q_tile = T.alloc_shared((tile_n, tile_k // 2), "uint8")

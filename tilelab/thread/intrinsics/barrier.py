@@ -117,9 +117,17 @@ GRID_LAUNCH_DEPENDENTS = _grid_control("grid_launch_dependents", "launch_depende
 
 
 def _mbarrier(
-    name: str, extra: str, asm: str, meaning: Meaning, source: str, *, cost: Cost = "sync",
-    needs: Feature = Feature.MBARRIER, waits: bool = False, otherwise: Intrinsic | None = None,
-) -> Intrinsic:  # fmt: skip
+    name: str,
+    extra: str,
+    asm: str,
+    meaning: Meaning,
+    source: str,
+    *,
+    cost: Cost = "sync",
+    needs: Feature = Feature.MBARRIER,
+    waits: bool = False,
+    otherwise: Intrinsic | None = None,
+) -> Intrinsic:
     """A record of an instruction on one mbarrier with at most one more operand."""
     operands = (_BAR, Param(extra, "value")) if extra else (_BAR,)
     parameter = f", u32 {extra}" if extra else ""

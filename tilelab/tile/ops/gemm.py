@@ -36,10 +36,19 @@ from tilelab.tile.ops.gemm_wgmma import fence_accumulator, wgmma_tile
 
 
 def gemm(
-    A: Any, B: Any, C: Any, transpose_A: bool = False, transpose_B: bool = False,
-    policy: GemmWarpPolicy | None = None, clear_accum: Any = False, k_pack: int = 1,
-    wg_wait: int = 0, mbar: Any = None, annotations: Any = None, **unknown: Any,
-) -> Gemm:  # fmt: skip
+    A: Any,
+    B: Any,
+    C: Any,
+    transpose_A: bool = False,
+    transpose_B: bool = False,
+    policy: GemmWarpPolicy | None = None,
+    clear_accum: Any = False,
+    k_pack: int = 1,
+    wg_wait: int = 0,
+    mbar: Any = None,
+    annotations: Any = None,
+    **unknown: Any,
+) -> Gemm:
     """`C += A @ B` on whole tiles.
 
     A: M x K (K x M with `transpose_A`), B: K x N (N x K with `transpose_B`), in shared memory or
