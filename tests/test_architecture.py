@@ -26,7 +26,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "local_imports": LOCAL_IMPORT_ALLOWED,
 }
 # Lines of tilelab/ in all. It grows by decision, not by drift: raise it where you need it.
-LINE_BUDGET = 68_600
+LINE_BUDGET = 69_000
 
 LIBRARY: list[Rule] = [
     rules.import_direction,
