@@ -22,10 +22,10 @@ TYPES = (
 )  # fmt: skip
 """(A, B, C) that tensor cores multiply."""
 OTHERS = (
-    ("bfloat16", "bfloat16", "bfloat16"),
+    ("float16", "float32", "float32"), ("bfloat16", "bfloat16", "bfloat16"),
     ("int32", "int32", "int32"), ("int8", "int8", "float32"), ("float16", "float16", "float64"),
-    ("int16", "int16", "int64"), ("float32", "float32", "float16"),
-    ("uint8", "uint8", "uint8"),
+    ("int16", "uint8", "int64"), ("float32", "float32", "float16"),
+    ("float16", "bfloat16", "float32"), ("uint8", "uint8", "uint8"),
 )  # fmt: skip
 """(A, B, C) that no instruction multiplies."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tilelab.calls import did_you_mean
-from tilelab.errors import TileNotSupported, TileTypeError, TileValueError
+from tilelab.errors import TileNotSupported, TileValueError, warn
 from tilelab.ir import Expr, Region, Scope, Seq, Stmt, as_bool, const_int
 from tilelab.ir.builder import current
 from tilelab.layout import best_swizzle, row_major, swizzled
@@ -95,6 +95,7 @@ def _emit(
         loc=here(),
     )
     op.check()
+    _warn_of_types(op)
     current().emit(op)
     return op
 
@@ -102,6 +103,18 @@ def _emit(
 _ARGUMENTS = (
     "A", "B", "C", "transpose_A", "transpose_B", "policy", "clear_accum", "wg_wait"
 )  # fmt: skip
+
+
+def _warn_of_types(op: Gemm) -> None:
+    """Say that two operand types cost the tensor cores: the result is right, and slow."""
+    a, b = op.a.dtype.name, op.b.dtype.name
+    if a != b and not any({a, b} <= set(i.operands) for i in INSTRUCTIONS):
+        names = op.a.buffer.name, op.b.buffer.name
+        warn(
+            f"gemm of A = {names[0]} ({a}) and B = {names[1]} ({b}): no instruction multiplies "
+            "these types with each other, so threads multiply element by element; T.copy "
+            f"{names[1]} into a tile of {a} first (it converts), or {names[0]} into one of {b}"
+        )
 
 
 def _reject(given: dict[str, Any]) -> None:
@@ -173,19 +186,6 @@ class Gemm(TileOp):
                 )
         self._check_extents()
         self._check_memory()
-        self._check_types()
-
-    def _check_types(self) -> None:
-        a, b = self.a.dtype.name, self.b.dtype.name
-        if a != b and not any({a, b} <= set(i.operands) for i in INSTRUCTIONS):
-            raise TileTypeError(
-                f"gemm of A = {self.a.buffer.name} ({a}) and B = {self.b.buffer.name} ({b}): no "
-                "instruction multiplies these types with each other",
-                code="TL1516",
-                loc=self.loc,
-                hint=f"T.copy {self.b.buffer.name} into a tile of {a} first (it converts), or "
-                f"{self.a.buffer.name} into one of {b}",
-            )
 
     def _check_extents(self) -> None:
         (a0, a1), (b0, b1), (m, n) = _sizes(self.a), _sizes(self.b), _sizes(self.c)
