@@ -108,7 +108,7 @@ def test_an_edited_cell_uses_its_latest_text(shell: Any) -> None:
         ("T.gemm(a, b, c)", "T.gem(a, b, c)", 17, "did you mean T.gemm"),
         ("T.gemm(a, b, c)", "T.gemm(A, b, c)", 17, "do not fit"),
         ('"float32")', '"float33")', 12, "float33"),
-        ("T.copy(A[by * 128, ko * block_K], a)", "T.copy(A[by * 128], a)", 15, "indices"),
+        ("T.copy(A[by * 128, ko * block_K], a)", "T.copy(A[by * 128], a)", 15, "1 index"),
     ],
 )
 def test_errors_name_the_line_of_the_cell(
