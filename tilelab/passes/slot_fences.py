@@ -20,7 +20,7 @@ from tilelab.thread.intrinsics.barrier import (
     FENCE_PROXY_ASYNC_ALL,
     MBARRIER_ARRIVE,
 )
-from tilelab.thread.nodes import Invoke, TensorMap, ThreadKernel, WarpRoles
+from tilelab.thread.nodes import Invoke, ThreadKernel, WarpRoles
 
 WHY = "wgmma reads what threads and cp.async wrote"
 
@@ -41,9 +41,8 @@ def fence_slots(kernel: ThreadKernel, rings: Collection[int]) -> ThreadKernel:
 def fence_tensors(kernel: ThreadKernel) -> ThreadKernel:
     """Where TMA loads a tensor that threads of the kernel write, its proxy fences, which the
     program has placed, are for global memory as well."""
-    calls = [n for n in walk(kernel.body) if isinstance(n, Invoke)]
-    loads = [n for n in calls if any(p.role == "barrier" for p in n.intrinsic.operands)]
-    loaded = {id(o.tensor) for n in loads for o in n.operands if isinstance(o, TensorMap)}
+    calls = (n for n in walk(kernel.body) if isinstance(n, Invoke))
+    loaded = {id(tensor) for n in calls for tensor in n.loaded}
     if not loaded:
         return kernel
     modes = shared_accesses(kernel.body, Scope.GLOBAL)

@@ -131,7 +131,7 @@ def targets(n: Node) -> list[Buffer]:
 def _of_invoke(n: Invoke) -> list[Buffer]:
     pairs = list(zip(n.intrinsic.operands, n.operands, strict=True))
     refs = [o.buffer for p, o in pairs if isinstance(o, Ref) and p.role in _WRITES]
-    return refs or [o.tensor for _, o in pairs if isinstance(o, TensorMap)]
+    return refs or n.tensors
 
 
 _WRITES = frozenset({"writes", "updates"})

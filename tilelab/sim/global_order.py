@@ -144,7 +144,7 @@ class GlobalOrder:
         self._watched = ({*self._written} | (self._updated & self._read)) - self._viewed
         if blocks > _MOST_BLOCKS:
             self._watched.clear()
-        loaded = {b for n in nodes for b in _boxes(n)}
+        loaded = {b for n in nodes if isinstance(n, Invoke) for b in n.loaded}
         mixed = bool(loaded & {b for n in nodes for b in _writes(n)})
         self.between = BlockOrder(kernel, min(blocks, _MOST_BLOCKS), mixed)
         self._arrays = arrays
@@ -321,7 +321,7 @@ def _invoked(n: Invoke) -> list[Buffer]:
     pairs = zip(n.intrinsic.operands, n.operands, strict=True)
     refs = [o.buffer for p, o in pairs if isinstance(o, Ref) and p.role == "writes"]
     if n.intrinsic.name.startswith("tma_store"):
-        refs += [o.tensor for o in n.operands if isinstance(o, TensorMap)]
+        refs += n.tensors
     return refs if n.intrinsic.cost != "atomic" else []
 
 
@@ -336,13 +336,6 @@ def _copied(n: VectorCopy) -> list[Buffer]:
 _WRITERS: dict[type[Node], Callable[[Any], list[Buffer]]] = {
     Store: _stored, VectorCopy: _copied, Invoke: _invoked,
 }  # fmt: skip
-
-
-def _boxes(n: Node) -> list[Buffer]:
-    """Tensors that a TMA load reads."""
-    if not isinstance(n, Invoke) or not n.intrinsic.name.startswith("tma_load"):
-        return []
-    return [o.tensor for o in n.operands if isinstance(o, TensorMap)]
 
 
 def reads_of(n: Node) -> list[Buffer]:
@@ -362,7 +355,7 @@ def _read_by(n: Invoke) -> list[Buffer]:
     if n.intrinsic.cost == "atomic":
         return []
     refs = [o.buffer for o in n.operands if isinstance(o, Ref)]
-    return refs + [o.tensor for o in n.operands if isinstance(o, TensorMap)]
+    return refs + n.tensors
 
 
 _READERS: dict[type[Node], Callable[[Any], list[Buffer]]] = {

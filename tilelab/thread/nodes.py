@@ -81,6 +81,17 @@ class Invoke(Stmt):
     reason: str = ""
     result: Var | None = None
 
+    @property
+    def tensors(self) -> list[Buffer]:
+        """Those that it reads or writes boxes of, by TMA."""
+        return [o.tensor for o in self.operands if isinstance(o, TensorMap)]
+
+    @property
+    def loaded(self) -> list[Buffer]:
+        """Those that it reads boxes of: a TMA load completes at an mbarrier, a store does not."""
+        waits = any(p.role == "barrier" for p in self.intrinsic.operands)
+        return self.tensors if waits else []
+
 
 @dataclass(frozen=True, eq=False)
 class VectorCopy(Stmt):
